@@ -4,7 +4,7 @@ import numpy as np
 
 from dice_envs.exact import Effort
 from dice_envs.games.liars_dice.exact import measure, winning_shares
-from dice_envs.games.liars_dice.exact.walk import Party, Walk
+from dice_envs.games.liars_dice.exact.walk import Coalition, Walk
 
 
 def exploitability(variant, agent):
@@ -19,4 +19,4 @@ def winning_probability(variant, agent, other):
 
 def respond(round_, player, source):
     """How often the best response to a player wins a round of two."""
-    return Walk(round_, [source, source], [Party((1 - player,), np.eye(2)[player])]).values()[0]
+    return Walk(round_, [source, source], [Coalition((1 - player,), np.eye(2)[player])]).values()[0]

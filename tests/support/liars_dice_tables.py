@@ -34,7 +34,7 @@ class Plain:
         if rule == "perudo":  # ones count double
             twice = [((4 * more + 1, 0) if to == 1 else (2 * more, to), (more, to)) for more, to in every]
             last = (4 * quantity + 1, 0) if face == 1 else (2 * quantity, face)
-            return [bid for worth, bid in twice if worth > last]
+            return [bid for rank, bid in twice if rank > last]
         follows = {
             "quantity": lambda more, to: more > quantity and (to >= face or (face == most and to == 1)),
             "either": lambda more, to: (more, to) > (quantity, face),
@@ -73,11 +73,11 @@ class Plain:
     @functools.cache  # noqa: B019 — lives as long as the test
     def share(self, which, dice, place, starter=0):
         """The share of the player at a place, "plays", "responds" or "alone", when the seat `starter` begins."""
-        worth = {loser: self.rest(which, dice, starter, place, loser) for loser in range(len(dice)) if dice[loser]}
+        payoffs = {loser: self.rest(which, dice, starter, place, loser) for loser in range(len(dice)) if dice[loser]}
         if which == "alone":
-            members = [each for each in worth if each != place]
-            return -self.value(dice, starter, members, {loser: -share for loser, share in worth.items()})
-        return self.value(dice, starter, [place] if which == "responds" else [], worth)
+            members = [each for each in payoffs if each != place]
+            return -self.value(dice, starter, members, {loser: -share for loser, share in payoffs.items()})
+        return self.value(dice, starter, [place] if which == "responds" else [], payoffs)
 
     def mean(self, which, seat):
         """The same of a seat, mean over who begins the game."""
@@ -85,22 +85,22 @@ class Plain:
         starters = range(len(dice) if self.options.starter == "random" else 1)
         return np.mean([self.share(which, dice[by:] + dice[:by], (seat - by) % len(dice), by) for by in starters])
 
-    def value(self, dice, starter, members, worth):
-        party = _Party(self, dice, starter, members, worth)
-        joint = list(itertools.product(*(self.hands(dice[each]) for each in party.others)))
+    def value(self, dice, starter, members, payoffs):
+        coalition = _Coalition(self, dice, starter, members, payoffs)
+        joint = list(itertools.product(*(self.hands(dice[each]) for each in coalition.others)))
         own = list(itertools.product(*(self.hands(dice[each]) for each in members)))
-        return float(np.mean([party.best((), hands, joint, np.full(len(joint), 1 / len(joint))) for hands in own]))
+        return float(np.mean([coalition.best((), hands, joint, np.full(len(joint), 1 / len(joint))) for hands in own]))
 
     def choices(self, dice, starter, bids, hand):
         """Between two players: action → the most that the one to move with this hand can win after it."""
         place, other = len(bids) % 2, 1 - len(bids) % 2
-        party = _Party(
+        coalition = _Coalition(
             self, dice, starter, [place], {loser: self.rest("responds", dice, starter, place, loser) for loser in (0, 1)}
         )
         joint, reach = [(theirs,) for theirs in self.hands(dice[other])], np.ones(self.options.num_faces ** dice[other])
         for made in range(other, len(bids), 2):
-            reach *= [party.policies[other](dice, bids[:made], other, theirs)[bids[made]] for (theirs,) in joint]
-        return {action: value / reach.sum() for action, value in party.choices(bids, (hand,), joint, reach)}
+            reach *= [coalition.policies[other](dice, bids[:made], other, theirs)[bids[made]] for (theirs,) in joint]
+        return {action: value / reach.sum() for action, value in coalition.choices(bids, (hand,), joint, reach)}
 
 
 def is_palifico(options, dice, starter):
@@ -108,11 +108,11 @@ def is_palifico(options, dice, starter):
     return options.palifico and options.rounds == "elimination" and dice[0] == 1 < options.dice_per_seat[starter]
 
 
-class _Party:
-    def __init__(self, plain, dice, starter, members, worth):
-        self.plain, self.dice, self.members, self.worth = plain, dice, members, worth
-        self.playing = list(worth)
-        self.others = [each for each in worth if each not in members]
+class _Coalition:
+    def __init__(self, plain, dice, starter, members, payoffs):
+        self.plain, self.dice, self.members, self.payoffs = plain, dice, members, payoffs
+        self.playing = list(payoffs)
+        self.others = [each for each in payoffs if each not in members]
         self.policies = [plain.policies[(starter + place) % len(plain.policies)] for place in range(len(dice))]
         self.palifico = is_palifico(plain.options, dice, starter)
 
@@ -129,7 +129,7 @@ class _Party:
             after = reach if answers is None else reach * [answer.get(action, 0.0) for answer in answers]
             if action == "call":
                 hold = [self.plain.holds(bids[-1], own + hands, self.palifico) for hands in joint]
-                yield action, float(after @ np.where(hold, self.worth[mover], self.worth[bidder]))
+                yield action, float(after @ np.where(hold, self.payoffs[mover], self.payoffs[bidder]))
             else:
                 yield action, self.best((*bids, action), own, joint, after)
 

@@ -23,7 +23,7 @@ from dice_envs.games.liars_dice.exact.solution import Solution, SolvedRound
 from dice_envs.games.liars_dice.exact.solver import Progress, solve
 from dice_envs.games.liars_dice.exact.sources import ROWS_AT_ONCE, source_of
 from dice_envs.games.liars_dice.exact.tree import Tree
-from dice_envs.games.liars_dice.exact.walk import Party, Walk
+from dice_envs.games.liars_dice.exact.walk import Coalition, Walk
 
 # The face that a bid names, among those that may be named: the one held most of (or tied for it), one held less of, one that
 # the hand does not hold although it holds another, or one that it does not hold because it holds none of them.
@@ -300,8 +300,8 @@ def wins_against(solution: Solution, agent: Any, parts: Mapping[str, Replaced] =
         own = [source_of(round_, player, agent, player, streams) for player in range(2)]
         for name, part in parts.items():
             mixed = [Mixed(round_, own[player], solved, part) for player in range(2)]
-            ((starting,),) = Walk(round_, (mixed[0], solved), [Party((), np.array([0.0, 1.0]))]).values()
-            ((following,),) = Walk(round_, (solved, mixed[1]), [Party((), np.array([1.0, 0.0]))]).values()
+            ((starting,),) = Walk(round_, (mixed[0], solved), [Coalition((), np.array([0.0, 1.0]))]).values()
+            ((following,),) = Walk(round_, (solved, mixed[1]), [Coalition((), np.array([1.0, 0.0]))]).values()
             found[name][dice] = RoundChances(float(starting), float(following), *solved.certificate.plays.tolist())
     return found
 

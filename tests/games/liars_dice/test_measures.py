@@ -188,8 +188,8 @@ def test_a_round_that_one_would_rather_lose(monkeypatch):
     class Walk:
         """The response wins where the agent starts with one die each, and where it starts with one against two."""
 
-        def __init__(self, round_, sources, parties, *given):
-            self.won = (parties[0].members, round_.dice) in (((1,), (1, 1)), ((0,), (1, 2)))
+        def __init__(self, round_, sources, coalitions, *given):
+            self.won = (coalitions[0].members, round_.dice) in (((1,), (1, 1)), ((0,), (1, 2)))
 
         def values(self):
             return np.array([[float(self.won)]])

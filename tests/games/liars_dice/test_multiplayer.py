@@ -84,7 +84,7 @@ def test_sizes_are_those_of_all_nodes_and_hands(monkeypatch):
 def test_two_players_have_the_figures_of_their_own_walk():
     variant = configure("liars_dice", num_dice=2)
     numbers = SeatedAgents([asked("numbers:bluff=0.25", variant)])
-    shares = mean_shares(variant, shares_of(variant, numbers, (PLAYS, RESPONDS, ALONE)))
+    shares = mean_shares(variant, numbers, shares_of(variant, numbers, (PLAYS, RESPONDS, ALONE)))
     expected = values(measure(variant, "numbers:bluff=0.25"))[BEST_RESPONSE_WINS]
     assert shares.responds.mean() == pytest.approx(expected, abs=1e-12)
     assert shares.alone.mean() == pytest.approx(1 - expected, abs=1e-12)  # a coalition of one

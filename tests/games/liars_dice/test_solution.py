@@ -361,9 +361,9 @@ def test_a_time_limit_is_kept_by_the_length_of_the_steps_so_far(clock, monkeypat
     """Steps take seconds that nothing can stop: another begins only if it and the certificates end in time."""
     walk = Walker._pass
 
-    def slow(self, player, mode, worth):
+    def slow(self, player, mode, payoffs):
         clock.now += seconds_a_pass
-        return walk(self, player, mode, worth)
+        return walk(self, player, mode, payoffs)
 
     monkeypatch.setattr(Walker, "_pass", slow)
     found = solve(configure("liars_dice", num_dice=3, rounds="single"), precision, seconds=60)

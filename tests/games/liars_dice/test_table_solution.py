@@ -7,18 +7,18 @@ import pytest
 
 from dice_envs import configure, measure
 from dice_envs.games.liars_dice.exact.cfr import RoundSolver
-from dice_envs.games.liars_dice.exact.shares import PLAYS, RESPONDS, mean_shares, shares_of
+from dice_envs.games.liars_dice.exact.shares import PLAYS, RESPONDS, SeatedAgents, mean_shares, shares_of
 from dice_envs.games.liars_dice.exact.solution import SolvedRound
 from dice_envs.games.liars_dice.exact.solver import solve
 from dice_envs.games.liars_dice.exact.tree import Tree
-from dice_envs.games.liars_dice.exact.walk import Party, Walk
+from dice_envs.games.liars_dice.exact.walk import Coalition, Walk
 
 
 class Plain:
     """Regret minimisation over all deals and all hands, with dictionaries: the same iterations as `RoundSolver`."""
 
-    def __init__(self, round_, worth):
-        self.round, self.worth, self.players = round_, worth, len(round_.dice)
+    def __init__(self, round_, payoffs):
+        self.round, self.payoffs, self.players = round_, payoffs, len(round_.dice)
         self.deals = [
             (deal, np.prod([round_.chances[player][hand] for player, hand in enumerate(deal)]))
             for deal in itertools.product(*[range(len(hands)) for hands in round_.hands])
@@ -35,7 +35,7 @@ class Plain:
         """What a call is worth."""
         rules, mover = self.round.rules, len(path) % self.players
         matches = sum(self.round.matches[each][hand, rules.face[path[-1]]] for each, hand in enumerate(deal))
-        return self.worth[player, mover if matches >= rules.need[path[-1]] else (mover - 1) % self.players]
+        return self.payoffs[player, mover if matches >= rules.need[path[-1]] else (mover - 1) % self.players]
 
     def learn(self, player, step, weight):
         """Learn regrets of a player, and averages of the player before."""
@@ -82,22 +82,22 @@ class Plain:
 
 @pytest.mark.parametrize(("dice", "wild"), [((1, 1, 1), "ones"), ((2, 1, 1), "ones"), ((1, 1, 1, 1), "highest")])
 def test_iterations_are_those_of_a_plain_program(dice, wild):
-    """With random worths. Certificates are those of the walk that measures any agent."""
+    """With random payoffs. Certificates are those of the walk that measures any agent."""
     variant = configure("liars_dice", num_players=len(dice), num_dice=dice, num_faces=2, wild=wild)
-    worth = np.random.default_rng(0).random((len(dice), len(dice)))
-    solver = RoundSolver(Tree(variant, dice), worth=worth)
-    plain = Plain(solver.tree, worth)
+    payoffs = np.random.default_rng(0).random((len(dice), len(dice)))
+    solver = RoundSolver(Tree(variant, dice), payoffs=payoffs)
+    plain = Plain(solver.tree, payoffs)
     solver.iterate(3)
     for step, weight in [(1.0, 1.0), (2.0, 2**5.97), (2.0 * (1 + 2**-1.02), 2**5.97 * 1.5**5.955)]:
         for player in range(len(dice)):
             plain.learn(player, step, weight)
-    everybody, certificate = range(len(dice)), solver.certify(worth, worth)
+    everybody, certificate = range(len(dice)), solver.certify(payoffs, payoffs)
     solved = SolvedRound(solver.tree, solver.averages, certificate, 3, 0.0)
-    certified = certificate.plays, solver.responds(worth)
+    certified = certificate.plays, solver.responds(payoffs)
     for found, members in zip(certified, [[()] * len(dice), [(player,) for player in everybody]], strict=True):
-        parties = [Party(each, worth[player]) for player, each in enumerate(members)]
-        ours = Walk(solver.tree, [solved] * len(dice), parties).values()
-        assert ours == pytest.approx(Walk(solver.tree, [plain] * len(dice), parties).values(), abs=1e-12)
+        coalitions = [Coalition(each, payoffs[player]) for player, each in enumerate(members)]
+        ours = Walk(solver.tree, [solved] * len(dice), coalitions).values()
+        assert ours == pytest.approx(Walk(solver.tree, [plain] * len(dice), coalitions).values(), abs=1e-12)
         assert found == pytest.approx(ours[:, 0], abs=1e-12)
 
 
@@ -112,9 +112,13 @@ def test_three_players_with_a_die_each_are_solved_and_certified_by_the_measure_o
     variant = configure("liars_dice", num_players=3, num_dice=1, starter="first")
     solution = solve(variant, 1e-5)
     assert solution.plays == pytest.approx([25 / 72, 5 / 72, 42 / 72], abs=1e-4)
-    found = mean_shares(
-        variant, shares_of(variant, lambda round_, player, table: solution.rounds[round_.dice], (PLAYS, RESPONDS))
-    )
+
+    class Solved(SeatedAgents):
+        def __call__(self, round_, player, table):
+            return solution.rounds[round_.dice]
+
+    seated = Solved(["the solution"])
+    found = mean_shares(variant, seated, shares_of(variant, seated, (PLAYS, RESPONDS)))
     assert solution.plays == pytest.approx(found.plays, abs=1e-12)
     assert solution.responds == pytest.approx(found.responds, abs=1e-12)
     assert solution.gain < 1e-5

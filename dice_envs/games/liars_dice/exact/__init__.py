@@ -20,8 +20,8 @@ Words
     leaf        a raise that must be called; in `tree` also one that is never worth raising
     reach       how likely a player comes to a node with a hand; a tail adds it up over hands with k or more matches
     source      what gives a player's probabilities: numbers, a network, a solution, an agent that is asked
-    party       players who respond as one to the policies of all others
-    worth       share of wins that the rest of the game brings
+    coalition       players who respond as one to the policies of all others
+    payoffs     shares of wins that the rest of the game brings, by who loses the round's die
 """
 
 from dice_envs.games.liars_dice.exact.measures import (

@@ -41,7 +41,7 @@ class View(NamedTuple):
 
     player: int
     mode: int  # LEARN, RESPOND or FOLLOW; in the last two all others follow their averages
-    worth: np.ndarray  # (players,) float64: what the rest of the game is worth to the player if each of them loses the die
+    payoffs: np.ndarray  # (players,) float64: what the rest of the game is worth to the player if each of them loses the die
     # Strategies, (numbers,) of any type: never below 0, in proportion to how likely each action is; see `Kinds`.
     plays: np.ndarray  # of all who do not respond: the regrets if the player learns, else the averages
     averages: np.ndarray
@@ -167,7 +167,7 @@ def _write_call(kinds, scratch, depth, view, row, out):
         _add_matches(kinds, kind, other, row if other == mover else scratch.reach[depth, other], place == 0, scratch)
     for count in range(needed - 1, -1, -1):
         matched[count] += matched[count + 1]
-    holds, fails = view.worth[mover], view.worth[_before(mover, others)]
+    holds, fails = view.payoffs[mover], view.payoffs[_before(mover, others)]
     at = kinds.match_at[kind, player]
     for each in range(kinds.classes[kind, player]):
         hold = matched[needed - kinds.match[at + each]]
@@ -205,7 +205,7 @@ def _value_leaf(kinds, scratch, depth, view, edge):
         match *= matching
         if not is_own:
             come *= total
-    holds, fails = view.worth[_after(mover, others)], view.worth[mover]
+    holds, fails = view.payoffs[_after(mover, others)], view.payoffs[mover]
     return match * holds + (come - match) * fails, come * fails
 
 
@@ -443,12 +443,12 @@ class Walker:
         self.look: Callable[[], Any] = lambda: None
         self._pool = concurrent.futures.ThreadPoolExecutor(threads)  # starts threads at its first use
 
-    def _pass(self, player: int, mode: int, worth: np.ndarray) -> float:
+    def _pass(self, player: int, mode: int, payoffs: np.ndarray) -> float:
         """Walk once in a player's view, and return what the round is worth to it."""
         kinds, top, chances = self.tree.kinds, self._top, self.tree.class_chances
         top.reach[0], top.kind[0], top.offset[0] = self._reach, 0, 0
         plays = self._regrets if mode == LEARN else self.averages
-        view = View(player, mode, worth[player], plays, self.averages, self._weight, self._step)
+        view = View(player, mode, payoffs[player], plays, self.averages, self._weight, self._step)
         if not self._scratch:
             _walk(kinds, top, 0, view)
         else:
@@ -466,17 +466,17 @@ class Walker:
             _leave(kinds, top, 0, view)
         return float(top.value[0, : len(chances[player])] @ chances[player])
 
-    def responds(self, worth: np.ndarray = OF_TWO) -> np.ndarray:
+    def responds(self, payoffs: np.ndarray = OF_TWO) -> np.ndarray:
         """Return what the round is worth to each player that responds best to all others, (players,) float64.
 
-        `worth`, (players, players) float64, is that to each player, if each of them loses the die. Of two, the round alone.
+        `payoffs`, (players, players) float64, is that to each player, if each of them loses the die. Of two, the round alone.
         """
-        return np.array([self._pass(player, RESPOND, worth) for player in range(len(worth))])
+        return np.array([self._pass(player, RESPOND, payoffs) for player in range(len(payoffs))])
 
-    def certify(self, worth: np.ndarray = OF_TWO, responding: np.ndarray = OF_TWO) -> Certificate:
-        """Certify the strategies. `worth` (see `responds`) holds if all follow them, `responding` for a best response."""
-        plays = [self._pass(player, FOLLOW, worth) for player in range(1 if worth is OF_TWO else len(worth))]
-        if worth is OF_TWO:
+    def certify(self, payoffs: np.ndarray = OF_TWO, responding: np.ndarray = OF_TWO) -> Certificate:
+        """Certify the strategies. `payoffs` (see `responds`) holds if all follow them, `responding` for a best response."""
+        plays = [self._pass(player, FOLLOW, payoffs) for player in range(1 if payoffs is OF_TWO else len(payoffs))]
+        if payoffs is OF_TWO:
             plays.append(1 - plays[0])
         return Certificate(np.array(plays), self.responds(responding))
 
@@ -500,18 +500,18 @@ def _walks_of(tree: Tree, threads: int) -> int:
 class RoundSolver(Walker):
     """Approaches strategies that no player gains by leaving, iteration by iteration.
 
-    `worth`, (players, players) float64, is the rest of the game to each player, if each of them loses the die.
+    `payoffs`, (players, players) float64, is the rest of the game to each player, if each of them loses the die.
 
     Attributes:
         iterations: number made so far.
     """
 
-    def __init__(self, tree: Tree, threads: int = 1, worth: np.ndarray = OF_TWO) -> None:
+    def __init__(self, tree: Tree, threads: int = 1, payoffs: np.ndarray = OF_TWO) -> None:
         size = int(tree.kinds.size[0])
         dtype = dtype_of(size)
         super().__init__(tree, np.zeros(size, dtype), threads)
         self._regrets = np.zeros(size, dtype)
-        self._worth = worth
+        self._payoffs = payoffs
         self.iterations = 0
 
     def iterate(self, count: int) -> None:
@@ -526,8 +526,8 @@ class RoundSolver(Walker):
                 alpha, gamma = min(3.0, 1 + 2 * t / 200), max(3.0, 6 - 3 * t / 200)
                 self._weight *= (t / (t - 1)) ** gamma
                 self._step *= 1 + (t - 1) ** -alpha
-            for player in range(len(self._worth)):
-                self._pass(player, LEARN, self._worth)
+            for player in range(len(self._payoffs)):
+                self._pass(player, LEARN, self._payoffs)
 
 
 def dtype_of(size: int) -> type[np.floating]:

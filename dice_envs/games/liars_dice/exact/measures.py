@@ -21,6 +21,8 @@ from dice_envs.core.work import counting
 from dice_envs.exact import BEST_RESPONSE_WINS, DEVIATION_GAIN, ActionValues, Effort, Measurement, asked
 from dice_envs.exact.agents import Mixed, is_random
 from dice_envs.exact.contract import EXPLOITABILITY, NASH_CONV
+from dice_envs.games.liars_dice.exact.moves import Nodes, PlayerMoves
+from dice_envs.games.liars_dice.exact.round import CALL
 from dice_envs.games.liars_dice.exact.seating import Dice, Table, check_rounds, check_two_players, first_tables, rounds_of
 from dice_envs.games.liars_dice.exact.shares import (
     ALONE,
@@ -37,11 +39,10 @@ from dice_envs.games.liars_dice.exact.shares import (
     response_wins,
     round_at,
     shares_of,
-    table_key,
 )
 from dice_envs.games.liars_dice.exact.solver import HINT_PRECISION, check_needs, solution_of
 from dice_envs.games.liars_dice.exact.sources import fixed, note_on_past_rounds
-from dice_envs.games.liars_dice.exact.walk import Record
+from dice_envs.games.liars_dice.exact.walk import Keep, Others, Winnings
 
 MOST_VALUES = 10e9  # of all hands at all nodes of all rounds at a table; a core takes about half an hour
 VALUES_A_SECOND = 6e6
@@ -61,10 +62,18 @@ def record_response(variant: Variant, agent: Any, seat: int) -> dict[Table, dict
     check_measurable(variant, "a best response")
     book: dict[Table, dict[tuple[int, ...], np.ndarray]] = {}
 
-    def record(table: Table) -> Record:
-        return book.setdefault(table, {}).__setitem__
+    def keep(table: Table) -> Keep:
+        round_, player, choices = round_at(variant, table.dice), table.place(1 - seat), book.setdefault(table, {})
+        rules, classes = round_.rules, round_.classes_of((player,), round_.matches[player], is_sure=True)
 
-    response_wins(variant, agent, seat, record=record)
+        def keep_choices(batch: Nodes, others: Others, found: Winnings, chosen: PlayerMoves | np.ndarray) -> None:
+            for i, slot in enumerate(batch.slots if isinstance(chosen, np.ndarray) else ()):
+                edge = chosen[found.at[i] + classes.of[player, slot]]
+                choices[tuple(batch.paths[i].tolist())] = np.where(edge == CALL, CALL, rules.bid[rules.child[edge]])
+
+        return keep_choices
+
+    response_wins(variant, agent, seat, keep=keep)
     return book
 
 
@@ -143,14 +152,14 @@ def _gain(own: float, best: float, notes: tuple[str, str], whose: str = "", span
 def _in_all_seats(variant: Variant, agent: Any, parts: Sequence[int], effort: Effort) -> Shares:
     """Return the shares at the beginning by place from the starter, mean over those who may begin."""
     total = information_sets(variant, dice=rounds_of(variant.options))
-    seated, merged = SeatedAgents([agent], effort.seed), True
+    seated = SeatedAgents([agent], effort.seed)
     with counting(total):
         known = shares_of(variant, seated, parts)
     if not seated.seats.alike:  # each seat is asked by itself
-        seated, merged = SeatedAgents([agent] * variant.options.num_players, effort.seed), False
+        seated = SeatedAgents([agent] * variant.options.num_players, effort.seed)
         with counting(total + information_sets(variant)):
-            known = shares_of(variant, seated, parts, merged=False)
-    return Shares(*np.mean([known[table_key(table, merged)] for table in first_tables(variant.options)], axis=0))
+            known = shares_of(variant, seated, parts)
+    return Shares(*np.mean([known[seated.key(table)] for table in first_tables(variant.options)], axis=0))
 
 
 def check_size(variant: Variant, what: str = _WHAT) -> None:
@@ -254,8 +263,8 @@ def _of_agents(variant: Variant, agents: Sequence[Any], parts: Sequence[int], ef
             shift = len(found)
             seated = SeatedAgents([agents[(seat - shift) % seats] for seat in range(seats)], effort.seed)
             with counting(total * seatings):
-                known = shares_of(variant, seated, parts, merged=False)
-            found.append(np.roll(mean_shares(variant, known, merged=False), -shift, axis=1))
+                known = shares_of(variant, seated, parts)
+            found.append(np.roll(mean_shares(variant, seated, known), -shift, axis=1))
             if not seated.seats.alike:  # else the other seats would give the same
                 seatings = seats
     return Shares(*np.mean(found, axis=0))

@@ -119,7 +119,7 @@ def share_after(options: Any, table: Table, loser: int, place: int, share: Calla
     return share(follows, now)
 
 
-def worths(options: Any, table: Table, share: Callable[[Table, int], Any]) -> np.ndarray:
+def payoffs_at(options: Any, table: Table, share: Callable[[Table, int], Any]) -> np.ndarray:
     """Return the shares of wins of each player who is left if each of them loses the die, (players, players) float64.
 
     The arguments are those of `share_after`.
@@ -201,7 +201,7 @@ def rest_of(options: Any, dice: Dice, known: Mapping[Dice, np.ndarray]) -> np.nd
     def share(follows: Table, place: int) -> float:
         return float(known[left_of(follows.dice)][players_of(follows.dice).index(place)])
 
-    return worths(options, Table(dice, 0), share)
+    return payoffs_at(options, Table(dice, 0), share)
 
 
 def wins_games(options: Any, rounds: Mapping[Dice, np.ndarray], best: bool = False) -> dict[Dice, np.ndarray]:
@@ -209,8 +209,8 @@ def wins_games(options: Any, rounds: Mapping[Dice, np.ndarray], best: bool = Fal
     starter's first. With `best` a player loses a round on purpose where losing it is worth more."""
     known: dict[Dice, np.ndarray] = {}
     for dice in sorted(rounds, key=sum):
-        worth = rest_of(options, dice, known)
-        lost, won = worth.diagonal(), worth[:, ::-1].diagonal()
+        payoffs = rest_of(options, dice, known)
+        lost, won = payoffs.diagonal(), payoffs[:, ::-1].diagonal()
         found = lost + (won - lost) * rounds[dice]
         known[dice] = np.maximum(lost, found) if best else found
     return known

@@ -23,12 +23,12 @@ from dice_envs.games.liars_dice.exact.seating import (
     Table,
     check_two_players,
     first_tables,
+    payoffs_at,
     share_after,
     tables_of,
-    worths,
 )
 from dice_envs.games.liars_dice.exact.sources import ROWS_AT_ONCE, SeatComparison, source_of
-from dice_envs.games.liars_dice.exact.walk import Keep, Party, Record, Walk
+from dice_envs.games.liars_dice.exact.walk import Coalition, Keep, Walk
 
 # Of one round, both players together.
 MOST_INFORMATION_SETS = 250_000_000  # where nodes are kept, or people wait; enough for five dice each by the article's rule
@@ -88,7 +88,6 @@ def response_wins(
     seats: SeatComparison | None = None,
     seed: int = 0,
     copies: int = 1,
-    record: Callable[[Table], Record | None] = lambda table: None,
     keep: Callable[[Table], Keep | None] = lambda table: None,
 ) -> dict[Table, np.ndarray]:
     """Return how often a best response wins the game from an agent that states its probabilities, from each table on.
@@ -101,8 +100,7 @@ def response_wins(
         seed: of the agent's own random streams.
         copies: 2: the agent is asked twice everywhere, and the best response to its first answers is valued against the
             second ones too.
-        record: makes, for a round, the callback for the response at each node (see `walk.Walk`).
-        keep: makes, for a round, what keeps the values at its nodes (see `walk.Walk`).
+        keep: makes, for a round, the callback for the values and the response at its nodes (see `walk.Walk`).
 
     Returns:
         (copies,) float64 for each table.
@@ -118,9 +116,9 @@ def response_wins(
     ):
         round_, player = round_at(variant, table.dice), table.place(seat)
         source = source_of(round_, player, agent, seat, streams, seats)
-        party = Party((1 - player,), np.eye(2)[player])  # it wins where the agent loses the die
-        (chance,) = Walk(round_, [source, source], [party], copies, record(table), keep(table)).values()
-        lost, won = worth_after(variant, table, 1 - seat, known)
+        coalition = Coalition((1 - player,), np.eye(2)[player])  # it wins where the agent loses the die
+        (chance,) = Walk(round_, [source, source], [coalition], copies, keep(table)).values()
+        lost, won = win_chances_after(variant, table, 1 - seat, known)
         after_loss, after_win = np.ravel(lost)[0], np.ravel(won)[0]
         if after_win < after_loss - _ROUNDING:
             raise ValueError(
@@ -149,7 +147,7 @@ def in_both_seats(
     return found
 
 
-def worth_after(variant: Variant, table: Table, seat: int, known: dict[Table, np.ndarray]) -> tuple[Any, Any]:
+def win_chances_after(variant: Variant, table: Table, seat: int, known: dict[Table, np.ndarray]) -> tuple[Any, Any]:
     """Return the chance of the player in a seat, one of two, to win the game after it loses a round, and after it wins it."""
     own = table.place(seat)
     lost, won = (
@@ -196,33 +194,32 @@ class SeatedAgents:
         seat = table.seat(round_.places[player])
         return source_of(round_, player, self._agents[seat % len(self._agents)], seat, self._streams, self.seats)
 
+    def key(self, table: Table) -> Table:
+        """Return the table by which shares are known: with one agent in all seats it makes no difference which seat begins."""
+        return Table(table.dice, 0) if len(self._agents) == 1 else table
+
 
 # --- shares -------------------------------------------------------------------------------------------------------------
 
 
-def table_key(table: Table, merged: bool) -> Table:
-    """Return the table by which shares are known: with one agent in all seats it makes no difference which seat begins."""
-    return Table(table.dice, 0) if merged else table
-
-
-def shares_of(variant: Variant, seated: SeatedAgents, parts: Sequence[int], merged: bool = True) -> dict[Table, Shares]:
+def shares_of(variant: Variant, seated: SeatedAgents, parts: Sequence[int]) -> dict[Table, Shares]:
     """Return the shares of wins from each table on that a game can come to, with the `parts` of `Shares` that are asked for.
 
-    `merged` says whether play depends on the places from the starter alone; tables then have the starter 0.
+    Tables are those of `SeatedAgents.key`.
     """
     known: dict[Table, Shares] = {}
-    for table in dict.fromkeys(table_key(table, merged) for table in tables_of(variant.options)):
+    for table in dict.fromkeys(seated.key(table) for table in tables_of(variant.options)):
         round_ = round_at(variant, table.dice)
         players = range(len(round_.dice))
         sources = [seated(round_, player, table) for player in players]
-        parties = []
+        coalitions = []
         for part in parts:
 
             def share(follows: Table, place: int, part: int = part) -> float:
-                return float(known[table_key(follows, merged)][part][place])
+                return float(known[seated.key(follows)][part][place])
 
-            parties += _parties(part, worths(variant.options, table, share))
-        found = Walk(round_, sources, parties).values().reshape(len(parts), len(players))
+            coalitions += _coalitions(part, payoffs_at(variant.options, table, share))
+        found = Walk(round_, sources, coalitions).values().reshape(len(parts), len(players))
         shares = np.zeros((len(Shares._fields), len(table.dice)))  # 0 for those who are out
         shares[np.ix_(parts, round_.places)] = found
         shares[ALONE] *= -1
@@ -230,19 +227,18 @@ def shares_of(variant: Variant, seated: SeatedAgents, parts: Sequence[int], merg
     return known
 
 
-def _parties(part: int, worth: np.ndarray) -> list[Party]:
-    """Return the parties whose values are a part of `Shares`, from that of each player if each of the players loses the die."""
+def _coalitions(part: int, payoffs: np.ndarray) -> list[Coalition]:
+    """Return the coalitions whose values are a part of `Shares`; `payoffs` are those of each player, by who loses the die."""
     if part == PLAYS:
-        return [Party((), row) for row in worth]
+        return [Coalition((), row) for row in payoffs]
     if part == RESPONDS:
-        return [Party((player,), row) for player, row in enumerate(worth)]
-    everybody = range(len(worth))
-    return [Party(tuple(other for other in everybody if other != player), -row) for player, row in enumerate(worth)]
+        return [Coalition((player,), row) for player, row in enumerate(payoffs)]
+    everybody = range(len(payoffs))
+    return [Coalition(tuple(other for other in everybody if other != player), -row) for player, row in enumerate(payoffs)]
 
 
-def mean_shares(variant: Variant, known: dict[Table, Shares], merged: bool = True) -> Shares:
+def mean_shares(variant: Variant, seated: SeatedAgents, known: dict[Table, Shares]) -> Shares:
     """Return the shares at the beginning of a game, mean over those who may begin, by seat."""
-    starts = first_tables(variant.options)
     # The share of a place is that of the seat so many seats after the starter.
-    by_seat = [np.roll(known[table_key(table, merged)], table.starter, axis=1) for table in starts]
+    by_seat = [np.roll(known[seated.key(table)], table.starter, axis=1) for table in first_tables(variant.options)]
     return Shares(*np.mean(by_seat, axis=0))

@@ -248,8 +248,8 @@ class Solution:
         chances[call] = wins[call]
         mix = self.probabilities(np.array([state]))[0]
         player = 0 if state["seat"] == starter else 1
-        worth = rest_of(self.variant.options, dice, {each: found.responds for each, found in self.certificates.items()})
-        low, high = worth[player, player], worth[player, 1 - player]
+        payoffs = rest_of(self.variant.options, dice, {each: found.responds for each, found in self.certificates.items()})
+        low, high = payoffs[player, player], payoffs[player, 1 - player]
         wins = low + (high - low) * wins
         note = "against optimal play"
         if (inaccuracy := 50 * self.exploitability) > 1e-6:  # exploitability is for returns of ±1

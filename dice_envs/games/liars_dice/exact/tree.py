@@ -42,7 +42,7 @@ class Kinds(NamedTuple):
     needed: np.ndarray  # (kinds,) int64: the quantity of the last bid, 0 at the empty history
     first_edge: np.ndarray  # (kinds + 1,) int64
     classes: np.ndarray  # (kinds, players) int64: each player's classes; the mover's active ones are the first
-    active: np.ndarray  # (kinds,) int64: classes of the mover that have a raise worth considering; all others call
+    active: np.ndarray  # (kinds,) int64: classes of the mover that have a raise that may be best; all others call
     size: np.ndarray  # (kinds,) int64: numbers stored for the whole subtree
     own: np.ndarray  # (kinds,) int64: numbers stored for the node itself
     match_at: np.ndarray  # (kinds, players) int64: where the kind's part of `match` begins
@@ -163,20 +163,20 @@ class Tree(Round):
         matched: np.ndarray = self.matches[player][:, face_of(self.variant.params, bid)] == self.dice[player]
         return matched
 
-    def _worth_bidding(self, bid: int, mover: int, leaves: list[int]) -> np.ndarray:
+    def _may_be_best(self, bid: int, mover: int, leaves: list[int]) -> np.ndarray:
         """Return whether bids that are called for certain may be a hand's best move, (leaves, hands)."""
         if not self._for_two:
             return np.ones((len(leaves), len(self.hands[mover])), bool)
         other = 1 - mover
         wins = [self._all_match(leaf, mover)[:, None] & self._all_match(leaf, other)[None, :] for leaf in leaves]
-        worth = np.array([won.any(axis=1) for won in wins]).reshape(len(leaves), len(self.hands[mover]))
+        sensible = np.array([won.any(axis=1) for won in wins]).reshape(len(leaves), len(self.hands[mover]))
         for place, won in enumerate(wins):
             if bid != NO_BID:
                 fails = self._counting(bid, mover)[:, None] + self._counting(bid, other)[None, :] < self._needed(bid)
-                worth[place] &= (won & ~fails).any(axis=1)
+                sensible[place] &= (won & ~fails).any(axis=1)
             for earlier in range(place):  # of two that win against the same hands, the first will do
-                worth[place] &= (won & ~wins[earlier]).any(axis=1)
-        return worth
+                sensible[place] &= (won & ~wins[earlier]).any(axis=1)
+        return sensible
 
     def _describe(self) -> Kinds:
         count = len(self.kind_of)
@@ -185,11 +185,11 @@ class Tree(Round):
         for (bid, mover), kind in reversed(self.kind_of.items()):
             raises = self.raises[bid, mover].tolist()
             leaves = [higher for higher in raises if self.is_leaf(higher, self._after(mover))]
-            worth = dict(zip(leaves, self._worth_bidding(bid, mover, leaves), strict=True))
-            inner = [higher for higher in raises if higher not in worth]
-            leaves = [leaf for leaf in leaves if worth[leaf].any()]
+            sensible = dict(zip(leaves, self._may_be_best(bid, mover, leaves), strict=True))
+            inner = [higher for higher in raises if higher not in sensible]
+            leaves = [leaf for leaf in leaves if sensible[leaf].any()]
             children = [self.kind_of[higher, self._after(mover)] for higher in inner]
-            some_raise = np.any([np.full(len(self.hands[mover]), bool(inner)), *(worth[leaf] for leaf in leaves)], axis=0)
+            some_raise = np.any([np.full(len(self.hands[mover]), bool(inner)), *(sensible[leaf] for leaf in leaves)], axis=0)
             is_active = np.ones(len(some_raise), bool)  # whether a hand does not call for certain
             if bid != NO_BID and self._for_two:
                 others = sum(self.dice) - self.dice[mover]
@@ -202,7 +202,7 @@ class Tree(Round):
                 if player == mover:  # active classes come first
                     columns = [~is_active, columns[0], *(np.where(is_active, each, -1) for each in below)]
                 if player == mover and self._for_two:
-                    columns += [is_active & worth[leaf] for leaf in leaves]
+                    columns += [is_active & sensible[leaf] for leaf in leaves]
                 else:
                     columns += [self._all_match(leaf, player) for leaf in leaves]
                 ids.append(_numbered(*columns))
@@ -211,7 +211,7 @@ class Tree(Round):
             active[kind] = ids[mover][is_active].max(initial=-1) + 1
             none = np.zeros(0, np.int64)
             edges += [_Edge(kind, higher, child, none) for higher, child in zip(inner, children, strict=True)]
-            allowed = [(leaf, np.unique(ids[mover][is_active & worth[leaf]])) for leaf in leaves]
+            allowed = [(leaf, np.unique(ids[mover][is_active & sensible[leaf]])) for leaf in leaves]
             edges += [_Edge(kind, leaf, LEAF, may) for leaf, may in allowed if len(may)]
         return self._flat(sorted(edges, key=lambda edge: edge.kind), active, classes)
 

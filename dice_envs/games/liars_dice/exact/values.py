@@ -44,7 +44,7 @@ from dice_envs.games.liars_dice.exact.cfr import dtype_of
 from dice_envs.games.liars_dice.exact.moves import Nodes, PlayerMoves
 from dice_envs.games.liars_dice.exact.round import Round, RoundRules, hand_number, must_call, threshold
 from dice_envs.games.liars_dice.exact.seating import first_tables, tables_of
-from dice_envs.games.liars_dice.exact.shares import check_measurable, in_both_seats, response_wins, round_at, worth_after
+from dice_envs.games.liars_dice.exact.shares import check_measurable, in_both_seats, response_wins, round_at, win_chances_after
 from dice_envs.games.liars_dice.exact.sources import SeatComparison, fixed
 from dice_envs.games.liars_dice.exact.walk import Others, Winnings
 from dice_envs.games.liars_dice.raises import NO_BID, face_of, quantity_of
@@ -162,12 +162,12 @@ class RoundValues:
         _place_all(rules, own, size, self.shift)
         self.size, self.values = int(size[0, 0]), np.zeros(0)
 
-    def keep(self, batch: Nodes, others: Others, moves: PlayerMoves | None, found: Winnings) -> None:
+    def keep(self, batch: Nodes, others: Others, found: Winnings, moves: PlayerMoves | np.ndarray) -> None:
         """Keep the values where the opponent is to move, tails of its reach where the responder is: see `walk.Keep`."""
-        if moves is None:
-            _keep_reach(batch.paths, self.rules, self.shift, others, self.values)
-        else:
+        if isinstance(moves, PlayerMoves):
             _keep_values(batch.paths, self.rules, self.shift, found, others, moves, self.values)
+        else:
+            _keep_reach(batch.paths, self.rules, self.shift, others, self.values)
 
 
 # --- all rounds ---------------------------------------------------------------------------------------------------
@@ -345,8 +345,8 @@ class _Seat:
             each.values = self.values[end : end + each.size]
             end += each.size
         known = response_wins(variant, opponent, seat, seats, keep=lambda table: self.rounds[table].keep)
-        worth = [worth_after(variant, table, 1 - seat, known) for table in tables]
-        self.ends = np.array([[2 * np.ravel(after)[0] - 1 for after in both] for both in worth])
+        payoffs = [win_chances_after(variant, table, 1 - seat, known) for table in tables]
+        self.ends = np.array([[2 * np.ravel(after)[0] - 1 for after in both] for both in payoffs])
         self.expected_return = float(np.mean([2 * known[table][0] - 1 for table in first_tables(variant.options)]))
 
 

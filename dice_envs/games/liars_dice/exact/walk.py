@@ -1,20 +1,20 @@
-"""Walks one round of Liar's Dice, and values it for parties: best responses, coalitions, and the policies as they are.
+"""Walks one round of Liar's Dice, and values it for coalitions: best responses, and the policies as they are.
 
-A *party* is made of players who leave their policies and respond as one to those of all others, each knowing the dice of
-all members. One member: a best response. Several: a coalition. None: the value of the policies. All parties are valued in one
-walk, so that a player is asked once for all of them.
+A *coalition* is made of players who leave their policies and respond as one to those of all others, each knowing the dice of
+all members. Of one member it is a best response; without members it learns the value of the policies. All coalitions are valued
+in one walk, so that a player is asked once for all of them.
 
 Nodes are walked in batches of one depth, all with the same player to move. A batch whose subtrees would take too much
 memory is split, so a round of any size is walked in bounded memory. Agents are not put into the numbers of a solution
 (`tree`): its tree leaves out raises that an agent may make, and with all of them a round of six dice each takes 735 million
 numbers, 2.9 GB.
 
-Nodes at which calling is the only legal action are no decisions: the call is counted where the bid is made. A party's hands are
-merged into classes that no later call tells apart.
+Nodes at which calling is the only legal action are no decisions: the call is counted where the bid is made. A coalition's hands
+are merged into classes that no later call tells apart.
 
-The others' dice are independent, and each plays by its own dice and what is public. So what a call is worth to a party's hand
-follows from how likely the others come to the node with 0, 1, 2, … dice that count for the bid. Of two players there is one
-other, whose numbers are taken as they are; those of several are convolved, which `_add_dice` alone does.
+The others' dice are independent, and each plays by its own dice and what is public. So what a call is worth to a coalition with
+a hand follows from how likely the others come to the node with 0, 1, 2, … dice that count for the bid. Of two players there is
+one other, whose numbers are taken as they are; those of several are convolved, which `_add_dice` alone does.
 """
 
 from __future__ import annotations
@@ -40,15 +40,17 @@ from dice_envs.games.liars_dice.exact.moves import (
 from dice_envs.games.liars_dice.exact.round import CALL, Round, hands_of, must_call
 
 
-class Party(NamedTuple):
+class Coalition(NamedTuple):
     """Players of a round who respond as one, and what they play for."""
 
     members: tuple[int, ...]
-    worth: np.ndarray  # (players,) float64: what the rest of the game is worth to the party if a player loses the round's die
+    payoffs: (
+        np.ndarray
+    )  # (players,) float64: what the rest of the game is worth to the coalition if a player loses the round's die
 
 
 class Winnings(NamedTuple):
-    """A party's winnings at the nodes of a batch, by its classes of hands, times how likely all others come there."""
+    """A coalition's winnings at the nodes of a batch, by its classes of hands, times how likely all others come there."""
 
     at: np.ndarray  # (nodes + 1,) int64: where each node's part of `won` begins; it is empty where the others never come
     won: np.ndarray  # (n, copies) float64
@@ -103,7 +105,7 @@ def _list_edges(first: np.ndarray, edges: np.ndarray, slots: np.ndarray, nodes: 
 
 
 class _View(NamedTuple):
-    """A party where one of the players is to move, for kernels."""
+    """A coalition where one of the players is to move, for kernels."""
 
     size: np.ndarray  # see `round.Classes`
     call_at: np.ndarray
@@ -116,7 +118,7 @@ class _View(NamedTuple):
 
 
 class Others(NamedTuple):
-    """Tails of the players outside a party at some nodes of a batch."""
+    """Tails of the players outside a coalition at some nodes of a batch."""
 
     nodes: np.ndarray  # (n,) int64
     tails: np.ndarray  # (n, numbers, copies): for the last bid
@@ -154,7 +156,7 @@ def _bid_on(view, edge, size, below, child, found, at, choice):
 
 @kernel(allocates=False)
 def _choose(rules, slots, view, others, children, below, found, choice):
-    """Write a party's greatest winnings with each class of its hands where a member is to move, and its choices. In place.
+    """Write a coalition's greatest winnings with each class of its hands where a member is to move, and its choices. In place.
 
     `found` has entries for the nodes to which `others` come. A member may make every raise, so there is one of `children`, with
     the winnings `below`, for each that leaves a choice. `choice`, (n,) int64, is an edge or CALL, for each class of each node:
@@ -183,7 +185,7 @@ def _choose(rules, slots, view, others, children, below, found, choice):
 
 @kernel(allocates=False)
 def _add_up(slots, view, others, moves, children, below, found):
-    """Write a party's winnings with each class of its hands where another is to move, which follows its policy. In place.
+    """Write a coalition's winnings with each class of its hands where another is to move, which follows its policy. In place.
 
     `others` are at the nodes at which the mover was asked, the mover with them: where it calls, and at its leaves. `below` are
     the winnings at the children.
@@ -223,7 +225,7 @@ class _Children(NamedTuple):
     row: np.ndarray  # (children,) int64: of the mover's new reach; −1 where its policy does not go
 
 
-class _Scene(NamedTuple):
+class _Visit(NamedTuple):
     """A batch with what lies below it."""
 
     batch: Nodes
@@ -232,40 +234,39 @@ class _Scene(NamedTuple):
     asked: np.ndarray  # (n,) int64: nodes at which the mover is asked
     children: _Children
 
-    def view(self, side: _Side) -> _View:
-        """Return a party for kernels."""
-        each, players = side.classes, len(side.worth)
-        worth = [float(side.worth[(self.mover + more) % players]) for more in (-1, 0, 1)]
-        return _View(each.size[self.mover], each.call_at[self.mover], each.calls, each.map_at[self.mover], each.maps, *worth)
+    def view(self, coalition: _Coalition) -> _View:
+        """Return a coalition for kernels."""
+        each, players = coalition.classes, len(coalition.payoffs)
+        payoffs = [float(coalition.payoffs[(self.mover + more) % players]) for more in (-1, 0, 1)]
+        return _View(each.size[self.mover], each.call_at[self.mover], each.calls, each.map_at[self.mover], each.maps, *payoffs)
 
 
-Record = Callable[[tuple[int, ...], np.ndarray], Any]
-# Callback for a walk of two players with one responder, at each batch: the nodes, the asked player's tails, its moves where it
-# is to move, and the values.
-Keep = Callable[[Nodes, Others, PlayerMoves | None, Winnings], Any]
+# Callback for a walk of two players with one responder, at each batch: the nodes, the asked player's tails, the values, and its
+# moves where it is to move; where the responder is, the edge that it chooses, or CALL, for each class of each node, (n,) int64.
+Keep = Callable[[Nodes, Others, Winnings, PlayerMoves | np.ndarray], Any]
 
 
-class _Side:
-    """A party in a round.
+class _Coalition:
+    """A coalition in a round, with its hands.
 
     Attributes:
         members: its players.
         others: all other players, who are asked.
         chances: of its hands, which are those of one player with all dice of its members.
         classes: of its hands.
-        worth: see `Party`.
+        payoffs: see `Coalition`.
     """
 
-    def __init__(self, round_: Round, party: Party) -> None:
+    def __init__(self, round_: Round, of: Coalition) -> None:
         players = range(len(round_.dice))
-        self.members, self.worth = party.members, np.asarray(party.worth, np.float64)
-        self.others = [player for player in players if player not in party.members]
-        dice = sum(round_.dice[member] for member in party.members)
+        self.members, self.payoffs = of.members, np.asarray(of.payoffs, np.float64)
+        self.others = [player for player in players if player not in of.members]
+        dice = sum(round_.dice[member] for member in of.members)
         _, self.chances, matches = hands_of(round_.variant, dice, round_.wild)
         wants_to_win = (
-            len(players) == 2 and len(self.members) == 1 and self.worth[self.others[0]] >= self.worth[self.members[0]]
+            len(players) == 2 and len(self.members) == 1 and self.payoffs[self.others[0]] >= self.payoffs[self.members[0]]
         )
-        self.classes = round_.classes_of(party.members, matches, bool(wants_to_win))
+        self.classes = round_.classes_of(of.members, matches, bool(wants_to_win))
 
 
 class Walk:
@@ -273,30 +274,26 @@ class Walk:
 
     Args:
         round_: the round.
-        sources: of each player's probabilities; that of a player who is in all parties is not asked.
-        parties: each responds to the others' policies, and wins `Party.worth` by who loses a die. A party without members
-            learns the mean of what it is worth when all follow their policies. None has all players.
+        sources: of each player's probabilities; that of a player who is in all coalitions is not asked.
+        coalitions: each responds to the others' policies, and wins `Coalition.payoffs` by who loses a die. One without
+            members learns the mean of its payoffs when all follow their policies. None has all players.
         copies: 2: sources write two answers; the response to the first is valued against each.
-        record: called with the response of one of two players at each node that is reached: the bids made, and for each of its
-            hands a bid or CALL.
-        keep: keeps the values and the reach at the nodes that are reached by one of two players.
+        keep: keeps the values, the reach and the response at the nodes that are reached by one of two players.
     """
 
     def __init__(
         self,
         round_: Round,
         sources: Sequence[Source],
-        parties: Sequence[Party],
+        coalitions: Sequence[Coalition],
         copies: int = 1,
-        record: Record | None = None,
         keep: Keep | None = None,
     ) -> None:
-        self._round, self._sources, self._copies = round_, sources, copies
-        self._record, self._keep = record, keep
+        self._round, self._sources, self._copies, self._keep = round_, sources, copies, keep
         mixed = (1 + len(source.weights) for source in sources if source.weights is not None)
         self._most_copies = max(copies, *mixed, 1)
-        self._sides = [_Side(round_, party) for party in parties]
-        self._asked = sorted({player for side in self._sides for player in side.others})
+        self._coalitions = [_Coalition(round_, coalition) for coalition in coalitions]
+        self._asked = sorted({player for coalition in self._coalitions for player in coalition.others})
         rules, players = round_.rules, range(len(round_.dice))
         self._below = round_.decisions.sum(axis=0)
         hands = np.array([len(round_.hands[player]) if player in self._asked else 0 for player in players])
@@ -308,19 +305,18 @@ class Walk:
         self._last, self._inner = (
             (ends_of(np.bincount(slot_of[which], minlength=len(rules.need))), np.flatnonzero(which)) for which in (ends, ~ends)
         )
-        # `record` and `keep` need every node.
         self._least, self._merges = 0.0, False
-        if len(self._sides) == len(self._asked) == 1 and record is None and keep is None:
-            (asked,), (side,) = self._asked, self._sides
+        if len(self._coalitions) == len(self._asked) == 1 and keep is None:  # which needs every node
+            (asked,), (coalition,) = self._asked, self._coalitions
             self._merges = sources[asked].ignores_dice
-            most = round_.decisions[list(side.members), 0].sum() * hands[asked]  # pairs of a node and a hand to leave out
+            most = round_.decisions[list(coalition.members), 0].sum() * hands[asked]  # pairs of a node and a hand to leave out
             self._least = sources[asked].neglected / max(1.0, most)
 
     def values(self) -> np.ndarray:
-        """Walk the round; return what it is worth to each party, (parties, copies) float64."""
+        """Walk the round; return what it is worth to each coalition, (coalitions, copies) float64."""
         batch, reaches = deal(self._round, self._asked, self._copies, self._sources)
-        each = zip(self._sides, self._values_of(batch, reaches), strict=True)
-        return np.array([side.chances @ values.won[side.classes.of[0, 0]] for side, values in each])
+        each = zip(self._coalitions, self._values_of(batch, reaches), strict=True)
+        return np.array([coalition.chances @ values.won[coalition.classes.of[0, 0]] for coalition, values in each])
 
     def _values_of(self, batch: Nodes, reaches: list[Reach]) -> list[Winnings]:
         if self._merges and (merged := self._merged(batch, reaches)) is not None:
@@ -328,8 +324,9 @@ class Walk:
         mover = batch.paths.shape[1] % len(self._round.dice)
         comes = batch.rows >= 0
         sizes = [
-            side.classes.size[mover, batch.slots] * np.logical_and.reduce([comes[:, player] for player in side.others])
-            for side in self._sides
+            coalition.classes.size[mover, batch.slots]
+            * np.logical_and.reduce([comes[:, player] for player in coalition.others])
+            for coalition in self._coalitions
         ]
         numbers = sum(sizes)
         for player in self._asked:
@@ -368,7 +365,7 @@ class Walk:
         """Write the values of a batch."""
         round_ = self._round
         live = np.array([np.diff(values.at) > 0 for values in found])
-        is_member = np.array([mover in side.members for side in self._sides])
+        is_member = np.array([mover in coalition.members for coalition in self._coalitions])
         free, asked = live[is_member].any(axis=0), np.flatnonzero(live[~is_member].any(axis=0))
         moves = None
         if len(asked):
@@ -382,12 +379,12 @@ class Walk:
         # The information sets here and in the subtrees to which nobody goes are done.
         below_here = self._sets[(mover + 1) % len(round_.dice), lower.slots]
         advance(float(self._sets[mover, batch.slots].sum() - below_here.sum()))
-        scene = _Scene(batch, mover, reaches, asked, children)
-        for side, values, below in zip(self._sides, found, self._values_of(lower, lower_reaches), strict=True):
-            if mover in side.members:
-                self._respond(side, scene, below, values)
+        visit = _Visit(batch, mover, reaches, asked, children)
+        for coalition, values, below in zip(self._coalitions, found, self._values_of(lower, lower_reaches), strict=True):
+            if mover in coalition.members:
+                self._respond(coalition, visit, below, values)
             elif moves is not None:
-                self._sum(side, scene, moves, below, values)
+                self._sum(coalition, visit, moves, below, values)
 
     def _children(self, slots: np.ndarray, free: np.ndarray, asked: np.ndarray, moves: PlayerMoves | None) -> _Children:
         """Return all children of nodes that are free, and of the others those that the mover's policy goes to."""
@@ -404,48 +401,44 @@ class Walk:
         rows[np.searchsorted(keys, made_at * width + made)] = own
         return _Children(keys // width, keys % width, rows)
 
-    def _respond(self, side: _Side, scene: _Scene, below: Winnings, found: Winnings) -> None:
-        """Write a party's values of nodes at which a member is to move."""
-        rules, batch = self._round.rules, scene.batch
+    def _respond(self, coalition: _Coalition, visit: _Visit, below: Winnings, found: Winnings) -> None:
+        """Write a coalition's values of nodes at which a member is to move."""
+        rules, batch = self._round.rules, visit.batch
         nodes = np.flatnonzero(np.diff(found.at))
-        others = self._others(side, scene, nodes, *_list_edges(*self._last, batch.slots, nodes))
+        others = self._others(coalition, visit, nodes, *_list_edges(*self._last, batch.slots, nodes))
         choice = np.empty(len(found.won), np.int64)
-        _choose(rules, batch.slots, scene.view(side), others, scene.children, below, found, choice)
+        _choose(rules, batch.slots, visit.view(coalition), others, visit.children, below, found, choice)
         if self._keep is not None:
-            self._keep(batch, others, None, found)
-        if self._record is not None:
-            for i, slot in enumerate(batch.slots):
-                edge = choice[found.at[i] + side.classes.of[scene.mover, slot]]
-                self._record(tuple(batch.paths[i].tolist()), np.where(edge == CALL, CALL, rules.bid[rules.child[edge]]))
+            self._keep(batch, others, found, choice)
 
-    def _sum(self, side: _Side, scene: _Scene, moves: PlayerMoves, below: Winnings, found: Winnings) -> None:
-        """Write a party's values of nodes at which another is to move."""
-        others = self._others(side, scene, scene.asked, scene.asked[moves.leaf_node], moves.leaf_edge, moves)
-        _add_up(scene.batch.slots, scene.view(side), others, moves, scene.children, below, found)
+    def _sum(self, coalition: _Coalition, visit: _Visit, moves: PlayerMoves, below: Winnings, found: Winnings) -> None:
+        """Write a coalition's values of nodes at which another is to move."""
+        others = self._others(coalition, visit, visit.asked, visit.asked[moves.leaf_node], moves.leaf_edge, moves)
+        _add_up(visit.batch.slots, visit.view(coalition), others, moves, visit.children, below, found)
         if self._keep is not None:
-            self._keep(scene.batch, others, moves, found)
+            self._keep(visit.batch, others, found, moves)
 
     def _others(
         self,
-        side: _Side,
-        scene: _Scene,
+        coalition: _Coalition,
+        visit: _Visit,
         nodes: np.ndarray,
         leaf_nodes: np.ndarray,
         leaf_edges: np.ndarray,
         moves: PlayerMoves | None = None,
     ) -> Others:
-        """Return all outside a party at nodes, and at leaves below nodes. `moves` are the mover's, if it is one of them."""
-        rules, slots = self._round.rules, scene.batch.slots
+        """Return all outside a coalition at nodes, and at leaves below nodes. `moves` are the mover's, if it is one of them."""
+        rules, slots = self._round.rules, visit.batch.slots
         tails, leaf_tails = (
-            np.empty((len(each), sum(self._round.dice[player] for player in side.others) + 2, self._copies))
+            np.empty((len(each), sum(self._round.dice[player] for player in coalition.others) + 2, self._copies))
             for each in (nodes, leaf_nodes)
         )
-        for player in side.others:
-            reach, rows = scene.reaches[player], scene.batch.rows[:, player]
+        for player in coalition.others:
+            reach, rows = visit.reaches[player], visit.batch.rows[:, player]
             parts = (reach, rows[nodes]), (reach, rows[leaf_nodes])
-            if player == scene.mover and moves is not None:
+            if player == visit.mover and moves is not None:
                 parts = (moves.calls, np.arange(len(nodes))), (moves.leaves, np.arange(len(leaf_nodes)))
-            is_first, matches = player == side.others[0], self._round.matches[player]
+            is_first, matches = player == coalition.others[0], self._round.matches[player]
             _add_dice(*parts[0], matches, rules.face[slots[nodes]], is_first, tails)
             _add_dice(*parts[1], matches, rules.face[rules.child[leaf_edges]], is_first, leaf_tails)
         return Others(nodes, tails, leaf_tails)
