@@ -13,6 +13,29 @@ from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 
 
+def raises(options, dice, last, mover_dice=None):
+    """The bids (quantity, face) that may follow the last one, or None; in a palifico round by the dice of who is to move."""
+    faces, rule = range(1, options.num_faces + 1), options.raise_rule
+    every = [(quantity, face) for quantity in range(1, dice + 1) for face in faces]
+    if mover_dice is not None:
+        rule = "same face" if mover_dice > 1 else "either" if rule == "perudo" else rule
+    if last is None:
+        return [bid for bid in every if bid[1] != 1] if rule == "perudo" else every
+    quantity, face = last
+    if rule == "perudo":  # ones count double
+        twice = [((4 * more + 1, 0) if to == 1 else (2 * more, to), (more, to)) for more, to in every]
+        lowest = (4 * quantity + 1, 0) if face == 1 else (2 * quantity, face)
+        return [bid for rank, bid in twice if rank > lowest]
+    follows = {
+        "quantity": lambda more, to: more > quantity and (to >= face or (face == max(faces) and to == 1)),
+        "either": lambda more, to: (more, to) > (quantity, face),
+        "nondecreasing": lambda more, to: quantity <= more and face <= to and (quantity, face) != (more, to),
+        "reset_quantity": lambda more, to: to > face or (to == face and more > quantity),
+        "same face": lambda more, to: to == face and more > quantity,
+    }[rule]
+    return [bid for bid in every if follows(*bid)]
+
+
 class Plain:
     """The shares of wins at tables, by place from the starter.
 
@@ -24,25 +47,6 @@ class Plain:
     def __init__(self, variant, *policies):
         self.options, self.policies = variant.options, policies
         self.faces = range(1, variant.options.num_faces + 1)
-
-    def raises(self, dice, bids, rule=None):
-        every = [(quantity, face) for quantity in range(1, sum(dice) + 1) for face in self.faces]
-        rule, most = rule or self.options.raise_rule, max(self.faces)
-        if not bids:
-            return [bid for bid in every if bid[1] != 1] if rule == "perudo" else every
-        quantity, face = bids[-1]
-        if rule == "perudo":  # ones count double
-            twice = [((4 * more + 1, 0) if to == 1 else (2 * more, to), (more, to)) for more, to in every]
-            last = (4 * quantity + 1, 0) if face == 1 else (2 * quantity, face)
-            return [bid for rank, bid in twice if rank > last]
-        follows = {
-            "quantity": lambda more, to: more > quantity and (to >= face or (face == most and to == 1)),
-            "either": lambda more, to: (more, to) > (quantity, face),
-            "nondecreasing": lambda more, to: quantity <= more and face <= to and (quantity, face) != (more, to),
-            "reset_quantity": lambda more, to: to > face or (to == face and more > quantity),
-            "same face": lambda more, to: to == face and more > quantity,
-        }[rule]
-        return [bid for bid in every if follows(*bid)]
 
     def holds(self, bid, hands, palifico=False):
         quantity, face = bid
@@ -117,10 +121,8 @@ class _Coalition:
         self.palifico = is_palifico(plain.options, dice, starter)
 
     def raises(self, bids, mover):
-        usual = self.plain.options.raise_rule
-        with_one_die = "either" if usual == "perudo" else usual
-        rule = None if not self.palifico else with_one_die if self.dice[mover] == 1 else "same face"
-        return self.plain.raises(self.dice, bids, rule)
+        last = bids[-1] if bids else None
+        return raises(self.plain.options, sum(self.dice), last, self.dice[mover] if self.palifico else None)
 
     def choices(self, bids, own, joint, reach, answers=None):
         """Each action, and what the members win after it if it is taken with the chances in `answers`. See `best`."""

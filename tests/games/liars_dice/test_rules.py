@@ -1,7 +1,6 @@
 """Liar's Dice: all rules against plain Python; what a seat sees, odds, positions and Perudo's words by hand."""
 
 import functools
-import itertools
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from dice_envs.games.liars_dice import chance_at_least, raises
 from dice_envs.games.liars_dice.raises import NO_BID, RULES, bids_after, lowest_quantities
 from dice_envs.pictures.drawing import layout
 from dice_envs.pictures.render import frame_size
+from tests.support import liars_dice_tables
 from tests.support.subsets import few
 
 
@@ -65,31 +65,9 @@ class Oracle:
             if self.dice[seat]:
                 return seat
 
-    def may_bid(self, quantity, face):
-        rule, faces = self.options.raise_rule, self.options.num_faces
-        if quantity > sum(self.dice):
-            return False
-        if self.bid is None:
-            return rule != "perudo" or face != 1 or self.palifico
-        last, named = self.bid
-        if self.palifico and self.dice[self.mover] > 1:
-            return face == named and quantity > last
-        if rule == "quantity":
-            return quantity > last and (face >= named or (named == faces and face == 1))
-        if rule == "reset_quantity":
-            return face > named or (face == named and quantity > last)
-        if rule == "nondecreasing":
-            return quantity >= last and face >= named and (quantity, face) != (last, named)
-        if rule == "perudo" and not self.palifico:
-            if named == 1:
-                return quantity > last if face == 1 else quantity > 2 * last
-            if face == 1:
-                return 2 * quantity >= last
-        return quantity > last or (quantity == last and face > named)
-
     def legal(self):
-        bids = itertools.product(range(1, sum(self.start) + 1), range(1, self.options.num_faces + 1))
-        found = {each for each in bids if self.may_bid(*each)}
+        mover_dice = self.dice[self.mover] if self.palifico else None
+        found = set(liars_dice_tables.raises(self.options, sum(self.dice), self.bid, mover_dice))
         if self.bid is not None:
             found.add(CALL)
             if self.options.exact_call and not self.palifico and self.rights[self.mover]:
