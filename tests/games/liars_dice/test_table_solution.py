@@ -17,6 +17,8 @@ from dice_envs.games.liars_dice.exact.walk import Coalition, Walk
 class Plain:
     """Regret minimisation over all deals and all hands, with dictionaries: the same iterations as `RoundSolver`."""
 
+    weights = None  # it is no mixture
+
     def __init__(self, round_, payoffs):
         self.round, self.payoffs, self.players = round_, payoffs, len(round_.dice)
         self.deals = [

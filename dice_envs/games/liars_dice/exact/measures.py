@@ -219,10 +219,10 @@ def measure_profile(variant: Variant, agents: Sequence[Any], effort: Effort) -> 
     check_size(variant)
     if not is_one_round(variant) and any(isinstance(each, Mixed) for each in agents):
         raise ValueError("a mixture in a profile is measured in games of one round: in others it is not known what it gains")
-    seats, two = len(agents), len(agents) == 2
+    seats, two, seated = len(agents), len(agents) == 2, SeatedAgents(agents, effort.seed)
     with fixed(variant, agents, "an exact result of a profile"), counting(information_sets(variant)):
-        known = shares_of(variant, SeatedAgents(agents, effort.seed), (PLAYS, RESPONDS), merged=False)
-    shares = mean_shares(variant, known, merged=False)
+        known = shares_of(variant, seated, (PLAYS, RESPONDS))
+    shares = mean_shares(variant, seated, known)
     unit, scale = ("return", 2.0) if two else (_SHARE, 1.0)  # a win is +1 and a loss −1
     gains = scale * (shares.responds - shares.plays)
     total = float(gains.sum())
