@@ -43,7 +43,7 @@ CHARACTERS = 4  # of a token, where the server does not count
 MOST_COUNTED = 10**9  # tokens of a prompt or a reply; a server that counts more counts wrongly
 FORM = 100  # tokens that a server may add to each message
 SHORTEST_SECRET = 8  # characters of a key or a part of it that are hidden; fewer are no secret, and may be part of any word
-SHORTEST_TOLD = 4  # the same in what a server says of an error
+SHORTEST_QUOTED = 4  # the same in what a server says of an error
 SPREAD = 8  # a part may be stretched to this many times its length by other characters
 LOOK_EVERY = 0.05  # seconds between two looks whether a limit has room for another request
 Count: TypeAlias = Annotated[int, Range(1, 10**12)]
@@ -375,10 +375,10 @@ class Chat(Checked):
         if status != 200:
             about = f"the key in {self.key} is not accepted"
             if status not in ABOUT_KEY:
-                told = " ".join(content.decode(errors="replace").split())
-                about = shown(self._without_key(told[:2000], SHORTEST_TOLD)[:200])
+                said = " ".join(content.decode(errors="replace").split())
+                about = shown(self._without_key(said[:2000], SHORTEST_QUOTED)[:200])
                 for name, way in ((self.tokens_as, "tokens_as=none or another name"), ("temperature", "temperature=none")):
-                    about += f"; {way} leaves out {name}" if name in body and str(name) in told else ""
+                    about += f"; {way} leaves out {name}" if name in body and str(name) in said else ""
             raise AgentError(f"{self.model}: {self.url} answers with status {status}: {about}")
         try:
             answer = json.loads(content, parse_int=lambda digits: int(digits[:20]))  # Python reads no more than 4300 digits

@@ -110,7 +110,7 @@ def _playouts(variant: Variant, trial: Any, seed: int, most: int, played: int | 
         return None
     behind, errors = (np.full(variant.facts.num_actions, np.nan) for _ in range(2))
     low, high = variant.facts.likely_returns
-    level, games, moves, played_out, told = 0.0, LEAST, 0, 0, len(rest) == 1
+    level, games, moves, played_out, differ = 0.0, LEAST, 0, 0, len(rest) == 1
     hidden, streams = np.zeros((2, 0), STREAM)
     for number in range(ROUNDS):
         if number:
@@ -127,11 +127,11 @@ def _playouts(variant: Variant, trial: Any, seed: int, most: int, played: int | 
         errors[rest] = [half_width(each, low - high, high - low) for each in lost]
         first = rest[best]
         errors[first] = half_width(earned[best], low, high)
-        told |= bool((behind[rest] > errors[rest]).any())
+        differ |= bool((behind[rest] > errors[rest]).any())
         rest = rest[(behind[rest] <= errors[rest]) | (rest == played)]
         if played is not None and number == ROUNDS - 2:
             rest = np.unique([first, played])  # a fresh sample tells what the move cost
-    if not told:
+    if not differ:
         return None
     note, sample = f"estimated: {trial.note}", f"95 % intervals, seed {seed}"
     chances = trial.chances(hidden) if trial.chances else None

@@ -47,7 +47,7 @@ MOST_BIDS = 2 * MAX_DICE  # of a round by the article's rule: every bid raises t
 NOWHERE = -2  # the response does not come to the node with this hand
 _VERSION = 3  # of the files' layout
 _SAY_EVERY = 5.0  # seconds between two lines of progress
-_tell = throttled(say, _SAY_EVERY)
+_say = throttled(say, _SAY_EVERY)
 _MANY = 30_000  # bids shown: a share of them is as exact as an int16 count allows
 
 # --- the players that are known, and Bayes' rule ---------------------------------------------------------------------
@@ -186,7 +186,7 @@ class PlayedResponse:
 
 
 def _respond_to(variant: Variant, agent: Any) -> PlayedResponse:
-    _tell("adaptive: finding a best response")
+    _say("adaptive: finding a best response")
     chosen: dict[tuple[int, ...], np.ndarray] = {}
     for seat in (0,) if has_equal_seats(variant) else (0, 1):
         for table, recorded in record_response(variant, agent, seat).items():
@@ -199,14 +199,14 @@ def _respond_to(variant: Variant, agent: Any) -> PlayedResponse:
 
 def _reached(choices: dict[tuple[int, ...], np.ndarray]) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
     """Yield the nodes of a round that the response itself reaches, with its choices: see `record_response`."""
-    comes: dict[tuple[int, ...], np.ndarray] = {}  # by node: with which hands
+    reached: dict[tuple[int, ...], np.ndarray] = {}  # by node: with which hands
     for path in sorted(choices, key=len):
         if len(path) < 2:
-            comes[path] = np.ones(len(choices[path]), np.bool_)
-        elif path[:-2] in comes:
-            comes[path] = comes[path[:-2]] & (choices[path[:-2]] == path[-2])
-        if path in comes and comes[path].any():
-            yield path, np.where(comes[path], choices[path], NOWHERE)
+            reached[path] = np.ones(len(choices[path]), np.bool_)
+        elif path[:-2] in reached:
+            reached[path] = reached[path[:-2]] & (choices[path[:-2]] == path[-2])
+        if path in reached and reached[path].any():
+            yield path, np.where(reached[path], choices[path], NOWHERE)
 
 
 def response_to(variant: Variant, agent: Any, folder: Path | None = None) -> PlayedResponse:
@@ -316,13 +316,13 @@ class Adaptive(Checked, OfOneGame):
         variant, states = turn.variant, turn.states
         memory = np.zeros(len(turn), MEMORY) if turn.memory is None else turn.memory.copy()
         new = began(states, memory)
-        worth = _worth(variant, self.precision)
-        settle(states, memory, worth)
+        values = _round_values(variant, self.precision)
+        settle(states, memory, values)
         positions, actions, rows = decisions_of(variant, states, memory)
         if len(rows):
             learn(memory, rows, log_likelihoods(variant, LiarsDiceNash(self.precision), positions, actions))
         unseen = (states["dice"][:, :2] == 1).all(axis=1)  # the ends of these rounds will be unseen and count as lost
-        paid_for = memory["credit"] >= _worth_of(worth, states, states["seat"].astype(np.int64))
+        paid_for = memory["credit"] >= _values_of(values, states, states["seat"].astype(np.int64))
         allowed = (memory["lost"] < MOST_LOST) & (paid_for | ~unseen)
         memory["response"][new] = np.where(allowed, _best_responses(variant, states, memory, self.caution), 0)[new]
         chances = np.zeros((len(turn), variant.facts.num_actions))
@@ -349,13 +349,13 @@ class Adaptive(Checked, OfOneGame):
 
 
 @functools.lru_cache(maxsize=4)
-def _worth(variant: Variant, precision: float) -> np.ndarray:
+def _round_values(variant: Variant, precision: float) -> np.ndarray:
     """Return the value of each round to its starter under optimal play, by both players' dice, the starter's first."""
     most = max(variant.options.dice_per_seat) + 1
-    worth = np.full((most, most), np.nan)
+    values = np.full((most, most), np.nan)
     for dice, solved in solution_of(variant.options, precision).rounds.items():
-        worth[dice] = solved.certificate.value
-    return worth
+        values[dice] = solved.certificate.value
+    return values
 
 
 # --- best responses to the likeliest opponent ------------------------------------------------------------------------
@@ -387,22 +387,22 @@ def began(states: np.ndarray, memories: np.ndarray) -> np.ndarray:
     return (memories["open"] == 0) | (states["num_bids"] <= 1)
 
 
-def _worth_of(worth: np.ndarray, records: np.ndarray, seats: np.ndarray) -> np.ndarray:
+def _values_of(values: np.ndarray, records: np.ndarray, seats: np.ndarray) -> np.ndarray:
     """Return the values to these seats of the rounds in states or memories, (n,) float64."""
     rows = np.arange(len(records))
     own, other = (records["dice"][rows, each].astype(np.int64) for each in (seats, 1 - seats))
-    return np.where(records["starter"] == seats, worth[own, other], 1.0 - worth[other, own])
+    return np.where(records["starter"] == seats, values[own, other], 1.0 - values[other, own])
 
 
-def settle(states: np.ndarray, memories: np.ndarray, worth: np.ndarray) -> None:
+def settle(states: np.ndarray, memories: np.ndarray, values: np.ndarray) -> None:
     """Count the rounds played by best responses that have ended since the last turn. In place.
 
-    `worth` (dice + 1, dice + 1) is the value of a round to its starter, by both players' dice, the starter's first.
+    `values` (dice + 1, dice + 1) is the value of a round to its starter, by both players' dice, the starter's first.
     """
     ended = np.flatnonzero(began(states, memories) & (memories["open"] != 0) & (memories["response"] != 0))
     state, memory, rows = states[ended], memories[ended], np.arange(len(ended))
     seat = memory["seat"].astype(np.int64)
-    value = _worth_of(worth, memory, seat)
+    value = _values_of(values, memory, seat)
     shown = state["shown_bid"] != NO_BID
     own, other = memory["dice"][rows, seat], memory["dice"][rows, 1 - seat]
     won = np.where(shown, state["loser"] != seat, other == 1).astype(np.float64)  # where no call is shown, a game has ended

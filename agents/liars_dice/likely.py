@@ -227,7 +227,7 @@ MOST_TRIED = MAX_FACES * (_DOWN + 1) + 2
 
 
 @kernel
-def worth_trying(params, reading, state, actions):
+def candidates(params, reading, state, actions):
     """Write the actions worth trying, and return their number, MOST_TRIED at most. In place."""
     total = read_bids(params, reading, state)
     counts, wild = state["counts"][state["seat"]], wild_face(params, state)
@@ -295,7 +295,7 @@ def _choose_by_hint(params, search, state, stream):
     reading, first = search["reading"], search["first"]
     games = first + search["then"]
     actions = np.empty(MOST_TRIED, np.int64)
-    count = worth_trying(params, reading, state, actions)
+    count = candidates(params, reading, state, actions)
     drawn, models, streams = np.empty(games, STATE), np.empty((games, MAX_SEATS), np.int64), np.empty(games, STREAM)
     for i in range(games):
         streams[i]["rng"] = next_u64(stream)
@@ -332,7 +332,7 @@ class LikelyGames:
     def __init__(self, variant: Variant, state: Any) -> None:
         self._variant, self._state, self._reading = variant, state, Reader().reading(variant)
         found = np.empty(MOST_TRIED, np.int64)
-        self.actions: list[int] = found[: worth_trying(variant.params, self._reading, state, found)].tolist()
+        self.actions: list[int] = found[: candidates(variant.params, self._reading, state, found)].tolist()
 
     def _deal(self, streams: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         drawn, models = np.empty(len(streams), STATE), np.empty((len(streams), MAX_SEATS), np.int64)

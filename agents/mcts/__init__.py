@@ -42,7 +42,7 @@ from dice_envs.core.work import limits
 
 from ..base import Checked
 from .search import RANDOM, Searches, Turns, WorkSpace, compile_search, rollout_of, rollouts
-from .tree import REGRET, UCT, Selection, Settings, most, new_tree, tell_full
+from .tree import REGRET, UCT, Selection, Settings, most, new_tree, warn_full
 
 MAX_SIMULATIONS = 10_000_000
 # The largest search where people wait for moves. Its tree takes a few hundred MiB at most.
@@ -187,7 +187,7 @@ class MCTS(Checked, Drawing):
             chunk, start = next_chunk(chunk, now - start, longest), now
             tree.runs["left"] = chunk
         if tree.runs["full"][0]:
-            tell_full(self.memory, int(tree.runs["nodes"][0]))
+            warn_full(self.memory, int(tree.runs["nodes"][0]))
 
     @property
     def selection(self) -> Selection:

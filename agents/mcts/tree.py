@@ -186,14 +186,14 @@ def new_tree(nodes: int, edges: int, facts: Facts) -> SearchTree:
     )
 
 
-_told_full = False
+_warned_full = False
 
 
-def tell_full(memory: float, nodes: int) -> None:
+def warn_full(memory: float, nodes: int) -> None:
     """Warn that a tree is full, once in a process."""
-    global _told_full
-    if not _told_full:
-        _told_full = True
+    global _warned_full
+    if not _warned_full:
+        _warned_full = True
         warnings.warn(
             f"mcts: the search tree has filled its {memory:g} GiB with {nodes:,} positions; simulations continue without "
             "adding to it. The agent's parameter memory raises the limit",

@@ -34,7 +34,7 @@ def limit(monkeypatch):
 
     def to(nodes, edges):
         monkeypatch.setattr(mcts, "most", lambda *_: (nodes, edges))
-        monkeypatch.setattr(room, "_told_full", False)
+        monkeypatch.setattr(room, "_warned_full", False)
 
     return to
 
@@ -106,7 +106,7 @@ def test_no_tree_takes_more_than_its_memory(name, options, memory):
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="this many simulations take minutes as Python")
 def test_a_search_in_a_full_tree_says_so_once(monkeypatch):
-    monkeypatch.setattr(room, "_told_full", False)
+    monkeypatch.setattr(room, "_warned_full", False)
     agent = MCTS(60_000, memory=0.01)
     with pytest.warns(RuntimeWarning, match=r"has filled its 0.01 GiB with 2\d,\d{3} positions.*memory raises the limit"):
         agent.search(turn_of("liars_dice", 1))

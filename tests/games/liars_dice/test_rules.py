@@ -57,7 +57,7 @@ class Oracle:
         self.palifico = False
         self.mover, self.bidder, self.bid = starter, None, None
         self.over = False
-        self.told = ""  # of the last call, by the picture
+        self.said = ""  # of the last call, by the picture
 
     def after(self, seat):
         while True:
@@ -92,7 +92,7 @@ class Oracle:
         if loser is None:
             end = "" if self.options.rounds == "single" else f", so player {caller} wins a die back"
         exactly, were = "exactly " * (action == EXACT), "was" if found == 1 else "were"
-        self.told = f"player {caller} called {exactly}{quantity} x {face}: there {were} {found}{end}"
+        self.said = f"player {caller} called {exactly}{quantity} x {face}: there {were} {found}{end}"
         self.bid, self.bidder, self.palifico = None, None, False
         by_die = self.options.reward == "dice"
         if self.options.rounds == "single":
@@ -177,7 +177,7 @@ def test_games_follow_the_rules_in_plain_python(options):
             state, oracle = batch.states[i], oracles[i]
             assert batch.rewards[i].tolist() == pytest.approx(each)
             assert (state["seat"] == OVER) == oracle.over
-            assert oracle.told in str(variant.picture(state))
+            assert oracle.said in str(variant.picture(state))
             if not oracle.over:
                 assert state["seat"] == oracle.mover
                 assert state["dice"][:seats].tolist() == oracle.dice

@@ -322,16 +322,16 @@ class Walk:
         if self._merges and (merged := self._merged(batch, reaches)) is not None:
             return [merged]
         mover = batch.paths.shape[1] % len(self._round.dice)
-        comes = batch.rows >= 0
+        reached = batch.rows >= 0
         sizes = [
             coalition.classes.size[mover, batch.slots]
-            * np.logical_and.reduce([comes[:, player] for player in coalition.others])
+            * np.logical_and.reduce([reached[:, player] for player in coalition.others])
             for coalition in self._coalitions
         ]
         numbers = sum(sizes)
         for player in self._asked:
             rows, start = batch.rows[:, player], reaches[player].start
-            numbers = numbers + (start[rows + 1] - start[rows]) * comes[:, player]
+            numbers = numbers + (start[rows + 1] - start[rows]) * reached[:, player]
         ends = [ends_of(size) for size in sizes]
         parts = parts_of(self._below[batch.slots] * numbers * self._most_copies)
         if len(parts) > 1 and not self._merges:  # merged batches are small

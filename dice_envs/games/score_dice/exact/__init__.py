@@ -124,7 +124,7 @@ def shown_by_highest(hands: np.ndarray, open_hands: bool) -> list[Showing]:
     """Return the dice that a player of its highest die can have shown before each column but the last. Entries: its hands."""
     order = np.argsort(-hands, axis=1, kind="stable")
     every = np.arange(len(hands))
-    return _told_apart(hands, [(every, order[:, :length]) for length in range(hands.shape[1] - 1)], open_hands)
+    return _distinct(hands, [(every, order[:, :length]) for length in range(hands.shape[1] - 1)], open_hands)
 
 
 def shown_by_any(hands: np.ndarray, open_hands: bool) -> list[Showing]:
@@ -133,10 +133,10 @@ def shown_by_any(hands: np.ndarray, open_hands: bool) -> list[Showing]:
     for length in range(hands.shape[1] - 1):
         orders = _orders(hands.shape[1], length)
         entries.append((np.repeat(np.arange(len(hands)), len(orders)), np.tile(orders, (len(hands), 1))))
-    return _told_apart(hands, entries, open_hands)
+    return _distinct(hands, entries, open_hands)
 
 
-def _told_apart(hands: np.ndarray, entries: list[tuple[np.ndarray, np.ndarray]], open_hands: bool) -> list[Showing]:
+def _distinct(hands: np.ndarray, entries: list[tuple[np.ndarray, np.ndarray]], open_hands: bool) -> list[Showing]:
     """Return the ways that look different.
 
     Entries before each column: hand (m,), and the dice that it shows (m, c). All entries have equally many successors in
