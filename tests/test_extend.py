@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT, python
-from tests.support.walkthrough import shown
+from tests.support.walkthrough import PAGES, shown
 
 
 def project_with(folder, files):
@@ -83,6 +83,62 @@ def test_an_exact_measure_from_one_file_and_a_line_of_tests(tmp_path):
     assert number_passed(copy, "pig and not awkward", path) >= 4
     assert "Steps of value iteration." in run_in(copy, "experiments", "solve", "pig", "--help")
     assert run_in(copy, "experiments", "solve", "pig") == "the player who begins wins 53.06 % of games\n"
+
+
+def changed(source, diff):
+    """A text with the changes of a diff, each of which has a place of its own."""
+    for hunk in diff.split("@@\n"):
+        lines = [(line[:1], line[1:]) for line in hunk.splitlines()]
+        before, after = ("\n".join(line for sign, line in lines if sign != left) for left in "+-")
+        assert source.count(before) == 1, before
+        source = source.replace(before, after)
+    return source
+
+
+def test_another_rule_of_a_game(tmp_path, run_python):
+    """It changes what it says, and nothing where it is off."""
+    game, exact = re.findall(r"```diff\n(.*?)```", (PAGES / "rule.md").read_text(), re.S)
+    files = {
+        "dice_envs/games/pig/__init__.py": changed(shown("game"), game),
+        "dice_envs/games/pig/exact.py": changed(shown("measure", '"""'), exact),
+        "dice_envs/games/plain.py": shown("game").replace('name="pig"', 'name="plain"'),
+    }
+    code = """
+import numpy as np
+from dice_envs import Batch, Uniform, measure
+
+for ruinous in (False, True):
+    pig, plain = Batch("pig", 1, seed=4, ruinous=ruinous), Batch("plain", 1, seed=4)
+    lost = same = moves = 0
+    while moves < 100 and pig.seats[0] >= 0 <= plain.seats[0]:
+        before = pig.states["scores"].sum()
+        for batch in (pig, plain):
+            batch.play(batch.legal().argmax(1) if moves % 3 else 1 - batch.legal()[:, ::-1].argmax(1))
+        lost += pig.states["scores"].sum() < before
+        same += np.array_equal(pig.observe(), plain.observe())
+        moves += 1
+    print(ruinous, lost > 0, same == moves)
+    try:
+        print(measure("pig", Uniform(), target=10, ruinous=ruinous).measures[0].name)
+    except ValueError as problem:
+        print(problem)
+"""
+    assert run_python(code, project_with(tmp_path / "copy", files)).splitlines() == [
+        "False False True",
+        "games won from a best response",
+        "True True False",
+        "ruinous must be False for an exact result, not True",
+    ]
+
+
+def test_figures_are_made_without_make():
+    """The commands are those of the Makefile."""
+    page, makefile = (path.read_text() for path in (PAGES / "releasing.md", ROOT / "Makefile"))
+    (commands,) = re.findall(r"### Without make\n.*?```sh\n(.*?)```", page, re.S)
+    (checked,) = re.findall(r"^CHECKED = (.*)$", makefile, re.M)
+    ours = dict(re.findall(r"^FIGURES_(\w+) = (.*)$", makefile, re.M))
+    wanted = [ours[name] for name in ("pages", "golden", "stubs", "pictures", "libraries")]
+    assert commands.splitlines() == [each.replace("$(CHECKED)", checked).replace("$(BIN)/", "") for each in wanted]
 
 
 def test_a_recipe_is_one_entry(monkeypatch):

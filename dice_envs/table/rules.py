@@ -71,18 +71,16 @@ def rules_in_short(variant: Variant) -> list[str]:
 
 
 def rules_text(game: Game, width: int = 100) -> str:
-    """Return the rules as plain text. Lines have at most `width` characters, except in tables."""
+    """Return the rules for players as plain text. Lines have at most `width` characters, except in tables."""
     parts = [game.title.upper()]
-    for heading, paragraphs in sections(game):
-        if heading:
-            parts.append(f"\n{heading}")
-        indent = "  " if heading else ""
+    for heading, paragraphs in rules_for_players(game):
+        parts.append(f"\n{heading}")
         for paragraph in paragraphs:
             if is_table(paragraph):
-                parts.append(indent + paragraph)
+                parts.append("  " + paragraph)
                 continue
-            hanging = indent + ("  " if paragraph.startswith("- ") else "")
-            parts.append(textwrap.fill(paragraph, width, initial_indent=indent, subsequent_indent=hanging))
+            hanging = "    " if paragraph.startswith("- ") else "  "
+            parts.append(textwrap.fill(paragraph, width, initial_indent="  ", subsequent_indent=hanging))
     return "\n".join(parts)
 
 
@@ -107,7 +105,7 @@ def attributes(thing: Any) -> dict[str, str]:
 
 # --- for players --------------------------------------------------------------------------------------------------------
 
-_FOR_PROGRAMS = ("", "In programs", "Actions")  # headings of what players need not read
+_FOR_PROGRAMS = ("In programs", "Actions")  # headings of what players need not read
 
 
 def option_words(game: Game) -> dict[str, Label]:
@@ -139,4 +137,4 @@ def variant_words(variant: Variant) -> str:
 
 def rules_for_players(game: Game) -> tuple[RuleSection, ...]:
     """Return the rules in full without code: how the game is played, where it is from, and how its rules are read."""
-    return tuple(section for section in sections(game) if section.heading not in _FOR_PROGRAMS)
+    return tuple(section for section in sections(game) if section.heading and section.heading not in _FOR_PROGRAMS)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dice_envs import Batch, configure, names
+from dice_envs.core.game import OVER
 from dice_envs.envs.text import IllegalMove, Unreadable, read_reply
 from dice_envs.envs.text.words import MARKS_OF_THINKING, MOST_READ, read_move
 from tests.support.variants import MORE_OPTIONS
@@ -78,10 +79,13 @@ def test_signs_and_remarks_make_no_difference():
 
 
 def state_of(variant, seed=1, moves=0):
+    """The state after so many moves, or before the last one of a shorter game."""
     batch = Batch(variant, 1, seed=seed)
+    state = batch.states[0].copy()
     for _ in range(moves):
         batch.play(batch.legal().argmax(axis=1))
-    return batch.states[0]
+        state = batch.states[0].copy() if batch.seats[0] != OVER else state
+    return state
 
 
 def test_errors_say_what_was_read_and_what_is_allowed():

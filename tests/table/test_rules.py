@@ -98,10 +98,11 @@ def test_a_variant_in_words(game, options, title, words):
 
 @pytest.mark.parametrize("game", names())
 def test_players_read_no_code(game):
-    texts = [each for section in rules_for_players(load(game)) for each in section.paragraphs]
+    rules = rules_for_players(load(game))
+    assert "Play" in [section.heading for section in rules]
+    texts = [each for section in rules for each in section.paragraphs]
     for words in option_words(load(game)).values():
         texts += [words.label, words.help, *words.meanings.values()]
-    assert sum(len(text) for text in texts) > 500
     assert [text for text in texts if re.search(r"`|\w_\w|==|\w=\w|\*", text)] == []
 
 

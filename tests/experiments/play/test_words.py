@@ -9,7 +9,7 @@ from dice_envs import Batch, configure
 from dice_envs.core.game import names
 from dice_envs.experiments.ui import console
 from dice_envs.experiments.words import choose, explain_mistake, help_text, number_choices, say
-from dice_envs.table.rules import rules_text, sections
+from dice_envs.table.rules import rules_for_players, rules_text, sections
 from tests.support.variants import MARKED
 
 
@@ -92,9 +92,13 @@ def test_a_mistaken_word_is_explained(game, options, played, words, said):
 def test_rules_have_every_word_of_the_docstring(game):
     import importlib
 
+    def words(sections):
+        return " ".join(text for heading, paragraphs in sections for text in (heading, *paragraphs)).split()
+
     game = configure(game).game
     text = importlib.import_module(game.deal.__module__).__doc__
-    assert rules_text(game).split()[len(game.title.split()) :] == text.split()
+    assert words(sections(game)) == text.split()
+    assert rules_text(game).split() == [*game.title.upper().split(), *words(rules_for_players(game))]
     assert all(len(line) <= 130 for line in rules_text(game).splitlines())
     assert [section.heading for section in sections(game)][:2] == ["", "Play"]
 
