@@ -9,10 +9,9 @@ from typing import Annotated, Any
 import numpy as np
 
 from dice_envs.agent import KernelAgent, Turn
-from dice_envs.agent.casting import make_player
 from dice_envs.agent.compiled import team_of
 from dice_envs.agent.kernel import AgentKernel
-from dice_envs.agent.specs import by_module, in_words, usual
+from dice_envs.agent.specs import by_module, in_words, make_player, usual
 from dice_envs.core.batch import checked_record
 from dice_envs.core.dice import STREAM, new_streams, next_u64
 from dice_envs.core.game import Variant

@@ -26,7 +26,7 @@ from dice_envs.core.machine import needs
 from dice_envs.core.options import check_range, did_you_mean, shown
 from dice_envs.core.work import Unwanted, work
 from dice_envs.envs.text import TextTable, read_reply
-from dice_envs.evaluation.games import NO_COST
+from dice_envs.evaluation import NO_COST
 from dice_envs.experiments.ui import seed_or_fresh
 from dice_envs.experiments.web import make_agent
 from dice_envs.experiments.words import advice_text, review_lines

@@ -15,8 +15,8 @@ from typing import Any
 import dice_envs
 from dice_envs import Agent, Measures, Variant, measure
 from dice_envs.agent import promises_of
-from dice_envs.agent.casting import cast
 from dice_envs.agent.matches import MOST_GAMES
+from dice_envs.agent.specs import lineup
 from dice_envs.agents.ppo import Likeliest, NetworkPolicy
 from dice_envs.core.dice import derived_seeds
 from dice_envs.core.files import named_in_errors
@@ -163,7 +163,7 @@ def train(spec: RunSpec) -> TrainingResult:
         ValueError: wrong arguments, a folder that holds another run or is in use, a damaged checkpoint.
         Stopped: Ctrl-C or SIGTERM came during training; everything is saved.
     """
-    variant, _, policy = cast(spec.game, ui.game_options(spec.option), spec.opponents, single_seat)
+    variant, _, policy = lineup(spec.game, ui.game_options(spec.option), spec.opponents, single_seat)
     check_range("evaluation_games", 1 if spec.evaluation_games is None else spec.evaluation_games, 1, MOST_GAMES)
     check_choice("--measure", spec.measure or LEVELS[0], LEVELS)
     folder = spec.out or Path("runs") / f"{variant.game.name}_{spec.preset}"

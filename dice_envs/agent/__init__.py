@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
-import importlib
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -15,7 +16,6 @@ from dice_envs.core.batch import IllegalActionError, as_actions, explain_illegal
 from dice_envs.core.dice import choose_weighted
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.core.machine import evaluation_mode, is_of
 from dice_envs.core.options import shown
 from dice_envs.core.work import hinting, work
 
@@ -207,6 +207,26 @@ def check_needs(agent: Any, variant: Variant, positions: int = 1) -> None:
     if needs is not None:
         with hinting():
             needs(variant, positions)
+
+
+def is_of(thing: Any, module: str, name: str) -> bool:
+    """Return whether a thing is of a class of an optional package, without importing it: before others do, nothing is."""
+    return isinstance(thing, getattr(sys.modules.get(module), name, ()))
+
+
+@contextlib.contextmanager
+def evaluation_mode(agent: Any) -> Iterator[None]:
+    """Put a PyTorch module in evaluation mode while a block runs, then each of its parts back; other objects are left alone."""
+    modes = [(each, each.training) for each in agent.modules()] if is_of(agent, "torch.nn", "Module") else []
+    try:
+        if modes:
+            agent.eval()
+        yield
+    finally:
+        if modes:
+            agent.train(modes[0][1])  # a module's own `train` may do more than set flags
+        for each, training in modes:
+            each.training = training
 
 
 def fresh_memory(agent: Any, shape: int | tuple[int, ...]) -> np.ndarray | None:
@@ -412,16 +432,3 @@ class Uniform(KernelAgent):
         check_plays(self, turn.variant)
         legal = turn.legal.astype(np.float64)
         return legal / legal.sum(axis=1, keepdims=True)
-
-
-def as_agent(agent: Any) -> Any:
-    """Return a function, PyTorch module or model of SB3 as an agent, others as they are. TypeError: a class or unfit model."""
-    if isinstance(agent, type):
-        raise TypeError(f"an agent must be an object, not the class {agent.__name__}: {agent.__name__}(…) makes one")
-    if isinstance(agent, Agent) or is_stochastic(agent):
-        return agent
-    models = importlib.import_module("dice_envs.agent.models")  # which imports this module
-    kinds = {"stable_baselines3.common.base_class": "BaseAlgorithm", "stable_baselines3.common.policies": "BaseModel"}
-    if any(is_of(agent, *kind) for kind in kinds.items()):
-        return models.ModelAgent(agent)
-    return models.FunctionAgent(agent) if callable(agent) else agent

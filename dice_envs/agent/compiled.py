@@ -37,20 +37,20 @@ def team_of(agents: Sequence[Agent], variant: Variant) -> Team | None:
         ValueError: an agent does not play the variant.
         AgentError: a kernel's options are not one record.
     """
+    for agent in agents:
+        check_plays(agent, variant)
     team = mixed_team(agents, variant)
     return None if (team.numbers[:, 0] == ASKED).any() else team
 
 
 def mixed_team(agents: Sequence[Agent], variant: Variant) -> Team:
-    """Return the agents as a team in which those without a kernel, or with a memory, are asked.
+    """Return the agents, all of which play the variant, as a team in which those without a kernel, or with a memory, are asked.
 
     Raises:
-        ValueError: an agent does not play the variant.
         AgentError: a kernel's options are not one record.
     """
     offers: list[_Offer | None] = []
     for agent in agents:
-        check_plays(agent, variant)
         offered = agent.kernel(variant) if isinstance(agent, KernelAgent) and promises_of(agent).remembers is None else None
         if offered is None:
             offers.append(None)

@@ -98,27 +98,21 @@ def compile_choices(game: Game, chooser: Chooser) -> Callable[..., None]:
 @functools.cache
 def random_choice(game: Game) -> Callable[..., int]:
     """Return the kernel that chooses a uniformly random legal action of a game."""
-    random_action, direct_action = compile_random_action(game), game.random_action
+    direct_action, from_mask = game.random_action, compile_random_action(game)
 
-    @kernel
-    def choose_from_legal(params, options, state, stream):
+    @kernel(allocates=direct_action is None)
+    def choose_at_random(params, options, state, stream):
         kept = state["rng"]  # the draw must not change the game's own stream
         state["rng"] = stream["rng"]
-        action = random_action(params, state, np.zeros(params.num_actions, np.int8))
+        if direct_action is None:
+            action = from_mask(params, state, np.zeros(params.num_actions, np.int8))
+        else:
+            action = direct_action(params, state)
         stream["rng"] = state["rng"]
         state["rng"] = kept
         return action
 
-    @kernel(allocates=False)
-    def choose_directly(params, options, state, stream):
-        kept = state["rng"]
-        state["rng"] = stream["rng"]
-        action = direct_action(params, state)
-        stream["rng"] = state["rng"]
-        state["rng"] = kept
-        return action
-
-    return choose_from_legal if game.random_action is None else choose_directly
+    return choose_at_random
 
 
 # --- policy networks as numbers ------------------------------------------------------------------------------------------

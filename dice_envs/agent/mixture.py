@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from dice_envs.agent import (
+    Agent,
     Promises,
     Turn,
-    as_agent,
     ask_probabilities,
     check_plays,
     draw_actions,
@@ -21,7 +21,7 @@ from dice_envs.agent import (
     name_of,
     promises_of,
 )
-from dice_envs.agent.specs import resolve
+from dice_envs.agent.specs import as_agent, resolve
 from dice_envs.core.batch import as_array
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_list, shown
@@ -130,3 +130,30 @@ def mix(agents: str) -> Mixture:
 
 
 mix.takes_text = True  # type: ignore[attr-defined]  # its parameter is the rest of the spec, commas included
+
+
+# --- a learner's opponents --------------------------------------------------------------------------------------------
+
+
+Opponents: TypeAlias = str | Agent | Sequence[str | Agent] | Mixture  # see `dice_envs.envs.learner.SeatGames`
+
+
+def resolve_opponents(opponents: Opponents, variant: Variant) -> list[Agent]:
+    """Return the agents, all of which play the variant; for a Mixture its own list. ValueError for a wrong number of agents, an
+    unknown spec, a Mixture among several agents, or an agent that does not play the variant."""
+    others = variant.facts.num_seats - 1
+    agents: list[Agent]
+    if isinstance(opponents, Mixture):
+        agents = opponents.agents
+    else:
+        listed = opponents if isinstance(opponents, Sequence) and not isinstance(opponents, str) else [opponents]
+        if listed is opponents and len(listed) != others:
+            raise ValueError(
+                f"opponents must be one agent, a Mixture, or {others} agents, one for each other seat, not {len(listed)}"
+            )
+        agents = [resolve(agent, variant.game.name) for agent in listed]
+        if any(isinstance(agent, Mixture) for agent in agents):
+            raise ValueError("opponents must be one Mixture alone, from which each seat draws, or agents without any")
+    for agent in agents:
+        check_plays(agent, variant)
+    return agents

@@ -9,9 +9,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from dice_envs.agent import AgentError, Drawing, Promises, Turn
+from dice_envs.agent import AgentError, Drawing, Promises, Turn, evaluation_mode, is_of
 from dice_envs.core.game import Variant
-from dice_envs.core.machine import evaluation_mode, is_of
 from dice_envs.core.options import shown
 
 

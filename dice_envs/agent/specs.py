@@ -1,21 +1,25 @@
-"""Specs: how agents are named, made and found, and which specs of strangers are harmless.
+"""Specs: how agents are named, made and found, which specs of strangers are harmless, and who plays: the variant of a command
+with its agents, and the opponents of a learner.
 
 The modules of `dice_envs.agents` offer the players; only here they are imported, by name, when one is first asked for.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib
 import inspect
 import pkgutil
 import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
-from dice_envs.agent import Agent, Uniform, as_agent, check_plays
-from dice_envs.core.game import Variant, load
+from dice_envs.agent import Agent, Uniform, check_plays, is_of, is_stochastic, promises_of
+from dice_envs.agent.models import FunctionAgent, ModelAgent
+from dice_envs.core.game import Variant, configure, load
 from dice_envs.core.options import did_you_mean, parse_options, shown
 from dice_envs.core.own import FORMS, load_own, split_own
 
@@ -249,3 +253,108 @@ def resolve(agent: str | Agent, game: str = "") -> Agent:
     if not isinstance(player := as_agent(agent), Agent):
         raise TypeError(f"an agent is a spec, an object with act, a function or a model like MaskablePPO, not {shown(agent)}")
     return player
+
+
+def as_agent(agent: Any) -> Any:
+    """Return a function, PyTorch module or model of SB3 as an agent, others as they are. TypeError: a class or unfit model."""
+    if isinstance(agent, type):
+        raise TypeError(f"an agent must be an object, not the class {agent.__name__}: {agent.__name__}(…) makes one")
+    if isinstance(agent, Agent) or is_stochastic(agent):
+        return agent
+    kinds = {"stable_baselines3.common.base_class": "BaseAlgorithm", "stable_baselines3.common.policies": "BaseModel"}
+    if any(is_of(agent, *kind) for kind in kinds.items()):
+        return ModelAgent(agent)
+    return FunctionAgent(agent) if callable(agent) else agent
+
+
+# --- who plays ----------------------------------------------------------------------------------------------------------
+
+
+class Lineup(NamedTuple):
+    """The variant and the players of a command."""
+
+    variant: Variant  # the game with its options
+    players: list[Agent]  # the agents, all of which play the variant
+    # The spec of the trained policy whose options were taken, where these are not the command's usual ones; otherwise empty.
+    policy: str
+
+
+def lineup(game: str, options: Mapping[str, Any], specs: Sequence[str], usual: Callable[..., Variant] = configure) -> Lineup:
+    """Return the variant of the options, and the agents of the specs.
+
+    A trained policy plays only its own variant: if a spec names one, options that are not given are taken from it. Where there
+    is no policy, `usual` makes the variant: `configure` or `single_seat`.
+
+    Raises:
+        ValueError: unknown names, policies of different variants, or an agent that does not play the variant.
+    """
+    plain = usual(game)
+    players = [make_player(plain, spec) for spec in specs]
+    trained_on = [(spec, promises_of(player).variant) for spec, player in zip(specs, players, strict=True)]
+    trained = [(spec, own) for spec, own in trained_on if own and own.game is plain.game]
+    policy, its_variant = trained[0] if trained else ("", plain)
+    if not trained:
+        variant = usual(game, **options)
+    else:
+        for spec, another in trained[1:]:
+            first, second = its_variant.differences(another)
+            if first:
+                raise ValueError(
+                    f"{policy} was trained on {plain.game.name} with {first}, {spec} with {second}; they cannot meet"
+                )
+        variant = plain.game.configure(**{**its_variant.changed_options(), **options})
+        own, usually = (dataclasses.asdict(each.options) for each in (its_variant, plain))
+        if all(own[name] == usually[name] for name in own if name not in options):
+            policy = ""  # nothing was taken from it
+    for spec, player in zip(specs, players, strict=True):
+        try:
+            check_plays(player, variant)
+        except ValueError as problem:
+            if policy and spec != policy:
+                raise ValueError(f"{problem}; {policy} was trained on {its_variant} and plays nothing else") from None
+            raise
+    return Lineup(variant, players, policy)
+
+
+def make_players(variant: Variant, specs: Sequence[str]) -> list[Agent]:
+    """Return the agents that the specs name. ValueError for one that names no agent, or one that does not play the variant."""
+    players = [make_player(variant, spec) for spec in specs]
+    for player in players:
+        check_plays(player, variant)
+    return players
+
+
+def make_player(variant: Variant, spec: str) -> Agent:
+    """Return the agent that a spec names, even if it does not play the variant. ValueError if it names none; for an unknown
+    name the message lists agents that play the game."""
+    name, game = spec.partition(":")[0], variant.game.name
+    names = [*factories(), *aliases(game)]
+    if name not in names and split_own(spec) is None:
+        options = "game options are typed as -o KEY=VALUE, an agent's as NAME:KEY=VALUE"
+        hint = options if "=" in name else f"one of your own is written {FORMS}"
+        known = ", ".join(for_game(game))
+        raise ValueError(f"unknown agent {shown(name)}; agents for {game} are: {known}; {hint}{did_you_mean(name, names)}")
+    return resolve(spec, game)
+
+
+def make_harmless(
+    variant: Variant, spec: str, check: Callable[[Agent, Variant], object] = lambda player, variant: None
+) -> Agent:
+    """Return the agent of a spec that others have written; it runs no code of theirs, and sends nothing anywhere.
+
+    `check` is called with the agent and the variant before the agent may do any work; it raises ValueError to refuse it.
+
+    Raises:
+        ValueError: the agent is unknown, does not play the variant, or names what `check_harmless` refuses. The message
+            reveals nothing about files.
+    """
+    named = check_harmless(spec, variant.game.name)
+    try:
+        player = make_player(variant, spec)
+        check(player, variant)
+        check_plays(player, variant)
+        return player
+    except (ValueError, OSError):
+        if named:
+            raise NotHarmless from None
+        raise

@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 import zlib
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -41,11 +41,6 @@ def mix(z):
     z = (z ^ (z >> _S30)) * _MIX_1
     z = (z ^ (z >> _S27)) * _MIX_2
     return z ^ (z >> _S31)
-
-
-def mix_all(array: np.ndarray) -> np.ndarray:
-    """Return `mix` of each number of an array of uint64, without compiling it."""
-    return cast(np.ndarray, getattr(mix, "py_func", mix)(array))
 
 
 @kernel(allocates=False)

@@ -290,19 +290,17 @@ def compile_check(game: Game) -> Callable[..., bool]:
     legal, is_legal = game.legal, game.is_legal
 
     @kernel(allocates=False)
-    def look_up(params, state, action, mask):
+    def may_play(params, state, action, mask):
         if state["seat"] == OVER or action < 0 or action >= len(mask):
             return False
+        if is_legal is not None:
+            return is_legal(params, state, action)
         for a in range(len(mask)):
             mask[a] = 0
         legal(params, state, mask)
         return mask[action] != 0
 
-    @kernel(allocates=False)
-    def check_directly(params, state, action, mask):
-        return state["seat"] != OVER and action >= 0 and action < len(mask) and is_legal(params, state, action)
-
-    return look_up if is_legal is None else check_directly
+    return may_play
 
 
 @functools.cache
@@ -314,17 +312,15 @@ def compile_random_action(game: Game) -> Callable[..., int]:
     legal, direct_action = game.legal, game.random_action
 
     @kernel(allocates=False)
-    def draw_from_mask(params, state, mask):
+    def draw(params, state, mask):
+        if direct_action is not None:
+            return direct_action(params, state)
         for a in range(len(mask)):
             mask[a] = 0
         legal(params, state, mask)
         return choose_from_mask(state, mask)
 
-    @kernel(allocates=False)
-    def draw_directly(params, state, mask):
-        return direct_action(params, state)
-
-    return draw_from_mask if direct_action is None else draw_directly
+    return draw
 
 
 @functools.cache
@@ -739,5 +735,5 @@ def single_seat(game: str | Game | Variant, /, **options: Any) -> Variant:
     """As `configure`, but a name or a Game has the defaults of `gymnasium.make` (`Game.gym_options`)."""
     if isinstance(game, Variant):
         return configure(game, **options)
-    plain = configure(game).game
+    plain = game if isinstance(game, Game) else load(game)
     return plain.configure(**{**plain.gym_options, **options})

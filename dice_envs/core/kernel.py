@@ -6,8 +6,8 @@ the values that machine code freezes, which are global names, attributes of modu
 A kernel that depends on anything else is compiled in every process (`_Content`). What `numba.extending` adds to types and
 functions of NumPy is not seen: it belongs to no kernel.
 
-Only this file and `parts` rely on numba's internals. If they change, kernels still compile and run, but are not
-cached, and one warning says so. `parts` is left out with versions of numba newer than those it was tried with.
+Only this file, `parts` and the clock of `work` rely on numba's internals. If they change, kernels still compile and run, but
+are not cached, and one warning says so. `parts` is left out with versions of numba newer than those it was tried with.
 `NUMBA_DISABLE_JIT=1` runs every kernel as plain Python.
 """
 
@@ -67,14 +67,6 @@ except ImportError:  # pragma: no cover - another numba
     pass
 
 try:
-    from numba.core import event
-
-    _compiling: Any = event.TimingListener()
-    event.register("numba:compile", _compiling)
-except (ImportError, AttributeError):  # pragma: no cover - another numba
-    _compiling = None
-
-try:
     from numba.core.caching import CompileResultCacheImpl, _Cache, dumps
     from numba.core.dispatcher import Dispatcher
     from numba.core.serialize import pickle as _pickle
@@ -88,11 +80,6 @@ _LAST_TRIED = (0, 68)
 parts: Any = None
 if numba.version_info.short <= _LAST_TRIED:
     from dice_envs.core import parts
-
-
-def clock() -> float:
-    """Return seconds that pass, as `time.perf_counter` does, less those in which kernels were compiled."""
-    return time.perf_counter() - (_compiling.duration if _compiling is not None and _compiling.done else 0.0)
 
 
 # --- keys -------------------------------------------------------------------------------------------------------------

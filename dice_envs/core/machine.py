@@ -54,26 +54,6 @@ def needs(extra: str, what: str) -> Iterator[None]:
         raise _missing(extra, what, str(problem.name)) from problem
 
 
-def is_of(thing: Any, module: str, name: str) -> bool:
-    """Return whether a thing is of a class of an optional package, without importing it: before others do, nothing is."""
-    return isinstance(thing, getattr(sys.modules.get(module), name, ()))
-
-
-@contextlib.contextmanager
-def evaluation_mode(asked: Any) -> Iterator[None]:
-    """Put a PyTorch module in evaluation mode while a block runs, then each of its parts back; other objects are left alone."""
-    modes = [(each, each.training) for each in asked.modules()] if is_of(asked, "torch.nn", "Module") else []
-    try:
-        if modes:
-            asked.eval()
-        yield
-    finally:
-        if modes:
-            asked.train(modes[0][1])  # a module's own `train` may do more than set flags
-        for each, training in modes:
-            each.training = training
-
-
 # --- threads, devices and memory ----------------------------------------------------------------------------------------
 
 

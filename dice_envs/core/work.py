@@ -12,10 +12,17 @@ from __future__ import annotations
 import contextvars
 import math
 import sys
+import time
 from collections.abc import Callable
 from typing import Any, Self, TypeAlias
 
-from dice_envs.core.kernel import clock
+try:
+    from numba.core import event
+
+    _compiling: Any = event.TimingListener()
+    event.register("numba:compile", _compiling)
+except (ImportError, AttributeError):  # pragma: no cover - another numba
+    _compiling = None
 
 FORETELLS_FROM = 0.01  # share of the work done before the remaining time is estimated
 SILENT = 10.0  # seconds without a line before the time left is printed
@@ -24,6 +31,11 @@ MUCH_LESS = 50  # tolerated overestimate of the total time, as a factor
 HINT_SECONDS, HINT_MEMORY = 60.0, 2**29  # what people wait for who want to play, and the bytes that it may take
 
 Tell: TypeAlias = Callable[[float, float], Any]  # called with the work done since the last call, and that in all
+
+
+def clock() -> float:
+    """Return seconds that pass, as `time.perf_counter` does, less those in which kernels were compiled."""
+    return time.perf_counter() - (_compiling.duration if _compiling is not None and _compiling.done else 0.0)
 
 
 class Unwanted(Exception):
@@ -182,19 +194,19 @@ def time_left(clock: Callable[[], float]) -> Callable[[float], float | None]:
 
 def foretold(clock: Callable[[], float] = clock) -> Tell:
     """Return a `tell` of `work` that writes one line to standard error, the time left, if the work takes over ten seconds."""
-    start, amount_done, is_told, left = clock(), 0.0, False, time_left(clock)
+    start, amount_done, is_printed, left = clock(), 0.0, False, time_left(clock)
 
-    def told(amount: float, of: float) -> None:
-        nonlocal amount_done, is_told
+    def report(amount: float, of: float) -> None:
+        nonlocal amount_done, is_printed
         amount_done += amount
         share = amount_done / of
         seconds = left(share)
-        if is_told or clock() - start < SILENT or not seconds:
+        if is_printed or clock() - start < SILENT or not seconds:
             return
-        is_told = True
+        is_printed = True
         print(f"measuring: {100 * share:.0f} % of {of:,.0f} positions, about {duration(seconds)} left", file=sys.stderr)
 
-    return told
+    return report
 
 
 def duration(seconds: float) -> str:

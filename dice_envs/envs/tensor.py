@@ -15,8 +15,7 @@ from dice_envs.core.game import Game, Variant
 from dice_envs.core.machine import check_extra, needs, torch_device
 from dice_envs.core.options import check_choice, check_seed, shown
 from dice_envs.envs.learner import Opponents, SeatGames, Shown, Step, seat_variant
-from dice_envs.envs.learner.records import RESULTS, TURN, fields_of, room_for
-from dice_envs.envs.learner.turn import compile_hands
+from dice_envs.envs.learner.turn import RESULTS, TURN, compile_hands, fields_of, room_for
 
 with needs("sb3", "dice_envs.TensorEnv"):
     import torch

@@ -4,8 +4,8 @@
 A game gets them by a module or package `exact` in its folder in `dice_envs.games`. Of the functions that `GameExact` explains
 it offers those that it can, found by their names. The rest is the game's own: its solvers and detailed figures.
 
-`contract` holds these functions' types and results, `agents` the agent as a game's `measure` sees it, `consistency` whether it
-answers alike each time, `measuring` the same functions for callers and odds in any game, `intervals` confidence intervals,
+`contract` holds these functions' types and results, `agents` the agent as a game's `measure` sees it and whether it answers
+alike each time, `measuring` the same functions for callers and odds in any game, `intervals` confidence intervals,
 `matrix_game` a solver of zero-sum games, `kept` a cache within a limit on its memory.
 """
 

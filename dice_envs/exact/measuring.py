@@ -18,8 +18,7 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Game, Variant, load, names, single_seat
 from dice_envs.core.options import check_range, check_seed, is_list, shown
 from dice_envs.core.work import Tell, counting, foretold, is_watched, work
-from dice_envs.exact.agents import Asked, Mixed, RandomAnswers, Repeats, Sampled, Stated, asked, parts_of
-from dice_envs.exact.consistency import ask_again, probe
+from dice_envs.exact.agents import Asked, Mixed, RandomAnswers, Repeats, Sampled, Stated, ask_again, asked, parts_of, probe
 from dice_envs.exact.contract import (
     EXPLOITABILITY,
     MOST_SAMPLE,

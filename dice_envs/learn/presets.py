@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from dice_envs.agent.casting import make_players
+from dice_envs.agent.specs import make_players
 from dice_envs.core.game import Variant, with_expected_rewards
 from dice_envs.core.machine import MOST_THREADS
 from dice_envs.core.options import Range, check_choice, check_range, check_seed, check_types, is_list, options_text, shown

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dice_envs.agent.casting import make_players
 from dice_envs.agent.mixture import Mixture
-from dice_envs.agent.specs import check_harmless
+from dice_envs.agent.specs import check_harmless, make_players
 from dice_envs.agents.ppo import NetworkPolicy, save_policy
 from dice_envs.core.files import read_json, write_text
 from dice_envs.core.game import Variant

@@ -19,8 +19,7 @@ from dice_envs.agent.specs import players
 from dice_envs.core.game import Variant
 from dice_envs.core.view import how_often
 from dice_envs.core.work import advance, hinting, is_heard, say
-from dice_envs.evaluation import Scale, percent_of_winning, scale_of
-from dice_envs.evaluation.games import NO_COST
+from dice_envs.evaluation import NO_COST, Scale, percent_of_winning, scale_of
 from dice_envs.exact import ActionValues, ResponseValues, action_values, response_values
 from dice_envs.exact.contract import GAMES_WON, RETURN
 from dice_envs.exact.measuring import odds

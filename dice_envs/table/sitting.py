@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dice_envs.agent import Agent, ask, check_plays, fresh_memory, name_of, promises_of
-from dice_envs.agent.casting import make_harmless, make_player
-from dice_envs.agent.specs import NotHarmless
+from dice_envs.agent.specs import NotHarmless, make_harmless, make_player
 from dice_envs.core.batch import Batch, IllegalActionError, as_action, explain_illegal
 from dice_envs.core.dice import new_streams
 from dice_envs.core.files import read_bytes, write_text

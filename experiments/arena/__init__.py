@@ -24,7 +24,6 @@ import numpy as np
 import typer
 
 from dice_envs.agent import Agent, check_plays, promises_of
-from dice_envs.agent.casting import cast
 from dice_envs.agent.compiled import team_of
 from dice_envs.agent.matches import (
     GAMES_ASKED,
@@ -36,16 +35,15 @@ from dice_envs.agent.matches import (
     play_pieces,
     remembering,
 )
-from dice_envs.agent.specs import resolve
+from dice_envs.agent.specs import lineup, resolve
 from dice_envs.agents.chat import ChatMeter, logged
 from dice_envs.core.dice import derived_seeds
 from dice_envs.core.files import write_text
 from dice_envs.core.game import MAX_SEATS, Variant, names, part_of
 from dice_envs.core.options import check_range, check_seed, shown
 from dice_envs.core.work import Tell, TooLong, counting, work
-from dice_envs.evaluation import UNFAIR, check_games, scale_of
+from dice_envs.evaluation import UNFAIR, check_games, expected_returns, independent, play_valued, scale_of, seats_of
 from dice_envs.evaluation.estimate import Adjusted, adjust, is_fair, luck_of
-from dice_envs.evaluation.games import expected_returns, independent, play_valued, seats_of
 from dice_envs.exact import GameExact, ResponseValues, measure, optima, response_values
 from dice_envs.exact.contract import GAMES_WON
 from dice_envs.experiments import ui
@@ -106,7 +104,7 @@ def main(
     Example: arena liars_dice random numbers numbers:bluff=0.5 --games 100000
     """
     agents = expanded(agents)
-    variant, players, policy = cast(game, ui.game_options(option), agents)
+    variant, players, policy = lineup(game, ui.game_options(option), agents)
     check_table(variant, len(agents), games)
     check_match(games, match)
     if without_luck:

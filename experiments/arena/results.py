@@ -13,7 +13,7 @@ import numpy as np
 
 from dice_envs.core.game import Variant
 from dice_envs.core.options import options_text
-from dice_envs.evaluation.games import independent
+from dice_envs.evaluation import independent
 from dice_envs.exact.contract import plus_minus
 from dice_envs.exact.intervals import mean_interval, results_half_width
 from dice_envs.experiments.ui.grids import Grid, joined, letters, short

@@ -28,8 +28,7 @@ from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range, did_you_mean, shown
 from dice_envs.core.work import advance, counting, hinting
 from dice_envs.envs.text import InWords
-from dice_envs.evaluation import check_games
-from dice_envs.evaluation.games import NO_COST, costs_of
+from dice_envs.evaluation import NO_COST, check_games, costs_of
 from dice_envs.exact import GameExact
 from dice_envs.exact.contract import Unit
 from dice_envs.exact.intervals import half_width, share_half_width

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from dice_envs import evaluate, response_values
-from dice_envs.agent.casting import cast
+from dice_envs.agent.specs import lineup
 from dice_envs.agents.chat import ChatMeter, logged
 from dice_envs.core.game import single_seat
 from dice_envs.core.options import options_text
@@ -59,7 +59,7 @@ def main(
     Example: evaluate liars_dice ppo --against nash -o num_dice=3
     """
     specs = [agent] if against is None else [agent, against]
-    variant, (player, *_), policy = cast(game, ui.game_options(option), specs, single_seat)
+    variant, (player, *_), policy = lineup(game, ui.game_options(option), specs, single_seat)
     check_games(games, match)
     ui.print_mode(variant, policy)
     (player,) = logged([player], json, resume)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from dice_envs import measure
-from dice_envs.agent.casting import cast
+from dice_envs.agent.specs import lineup
 from dice_envs.core.game import single_seat
 from dice_envs.core.options import check_choice
 from dice_envs.experiments import ui
@@ -53,7 +53,7 @@ def main(
         check_choice("--response", response, ("ppo",))
         if against:
             raise ValueError("--against is measured exactly: leave out --response or --against")
-    variant, (player, *_), policy = cast(game, ui.game_options(option), [agent, *(against or ())], single_seat)
+    variant, (player, *_), policy = lineup(game, ui.game_options(option), [agent, *(against or ())], single_seat)
     seed = ui.seed_or_fresh(seed)
     ui.print_mode(variant, policy)
     with on_ray(ray) as workers:

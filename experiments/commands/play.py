@@ -12,8 +12,7 @@ from rich.text import Text
 
 from dice_envs import Variant, names
 from dice_envs.agent import Agent
-from dice_envs.agent.casting import cast, make_player
-from dice_envs.agent.specs import NotHarmless
+from dice_envs.agent.specs import NotHarmless, lineup, make_player
 from dice_envs.core.game import load
 from dice_envs.core.options import check_range, did_you_mean
 from dice_envs.experiments import ui, words
@@ -151,7 +150,7 @@ def set_up(
     Raises:
         ValueError: unknown names, or the wrong number of people or agents for the seats.
     """
-    variant, agents, policy = cast(game, ui.game_options(options), opponents)
+    variant, agents, policy = lineup(game, ui.game_options(options), opponents)
     seats = variant.facts.num_seats
     if not watch:
         check_range("people", people, 1, seats)

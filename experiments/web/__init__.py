@@ -17,8 +17,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, Literal, TypeVar
 
 from dice_envs.agent import check_needs
-from dice_envs.agent.casting import make_harmless
-from dice_envs.agent.specs import in_words
+from dice_envs.agent.specs import in_words, make_harmless
 from dice_envs.core.game import Picture
 from dice_envs.core.work import Unwanted, work
 from dice_envs.experiments.ui import seed_or_fresh

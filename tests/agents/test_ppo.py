@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from dice_envs import Batch, Uniform, configure, measure
-from dice_envs.agent.casting import cast
-from dice_envs.agent.specs import make_agent
+from dice_envs.agent.specs import lineup, make_agent
 from dice_envs.agents import ppo
 from dice_envs.agents.liars_dice import Champion
 from dice_envs.agents.ppo import NetworkPolicy, Ppo, block_inputs, in_half, load_policy, measures_as_dicts, save_policy, shipped
@@ -411,7 +410,7 @@ def test_without_a_path_it_says_what_it_plays(game, options, there, package):
     for question in (
         lambda: agent.check_variant(variant),
         lambda: agent.act(turn_of(variant, 2, 0)),
-        lambda: cast(game, options, ["ppo"]),
+        lambda: lineup(game, options, ["ppo"]),
     ):
         with pytest.raises(ValueError, match=".") as caught:
             question()
@@ -424,9 +423,9 @@ def test_without_a_path_it_says_what_it_plays(game, options, there, package):
 def test_without_a_path_it_brings_no_options(package):
     assert Ppo().promises.variant is None
     assert not Ppo().promises.memoryless
-    assert cast("liars_dice", {"num_dice": 2}, ["ppo", "numbers"]).policy == ""
+    assert lineup("liars_dice", {"num_dice": 2}, ["ppo", "numbers"]).policy == ""
     with_path = f"ppo:{package / 'liars_dice_two.npz'}"
-    assert cast("liars_dice", {}, [with_path, "ppo"]).variant.options.num_dice == 2
+    assert lineup("liars_dice", {}, [with_path, "ppo"]).variant.options.num_dice == 2
     assert Ppo().of_variant(TWO).promises.memoryless
     assert repr(Ppo().of_variant(TWO)) == repr(Ppo())
 

@@ -8,8 +8,7 @@ import pytest
 
 from dice_envs import Batch, configure, measure
 from dice_envs.agent import check_plays
-from dice_envs.agent.casting import cast
-from dice_envs.agent.specs import make_agent
+from dice_envs.agent.specs import lineup, make_agent
 from dice_envs.agents.ppo import load_policy, shipped
 from dice_envs.core.options import option_texts, parse_options
 from dice_envs.experiments.arena import play_table
@@ -57,7 +56,7 @@ def test_a_policy_that_was_trained_under_names_plays_without_them(tmp_path):
     check_plays(policy, configure("shakes", treatments="rules"))
     with pytest.raises(ValueError, match="it cannot play goal=4"):
         check_plays(policy, configure("shakes", goal=4, **NAMED))
-    found = cast("shakes", {"treatments": "rules"}, [f"ppo:{path}"])
+    found = lineup("shakes", {"treatments": "rules"}, [f"ppo:{path}"])
     assert found.variant.options.treatment_names == TREATMENTS[:3]
     assert all(policy.options == policy.variant.plain.changed_options() for policy in shipped().values())
 

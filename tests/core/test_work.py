@@ -9,7 +9,6 @@ import pytest
 from numba.core import event
 
 from dice_envs import action_values, configure, evaluate, measure, response_values
-from dice_envs.core import kernel as kernel_module
 from dice_envs.core import work as module
 from dice_envs.core.batch import Batch
 from dice_envs.core.work import TooLong, advance, counting, foretold, hinting, is_heard, limits, needs, say, work
@@ -136,13 +135,13 @@ def test_what_needs_more_than_the_limits_around_it_is_refused_with_both_numbers(
 
 def test_time_in_which_kernels_compile_does_not_count(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(kernel_module.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(module.time, "perf_counter", lambda: now[0])
     monkeypatch.setattr(event, "timer", lambda: now[0])
-    before = kernel_module.clock()
+    before = module.clock()
     with event.trigger_event("numba:compile"):
         now[0] += 30
     now[0] += 2
-    assert kernel_module.clock() - before == pytest.approx(2)
+    assert module.clock() - before == pytest.approx(2)
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,8 @@ from dice_envs import configure, evaluate, make_agent, measure, response_values
 from dice_envs.agent import Promises, Uniform, ask_probabilities, draw_actions
 from dice_envs.agent.matches import pieces_of
 from dice_envs.agent.specs import resolve
-from dice_envs.evaluation import scale_of
+from dice_envs.evaluation import expected_returns, play_part, scale_of
 from dice_envs.evaluation.estimate import adjust
-from dice_envs.evaluation.games import expected_returns, play_part
 from dice_envs.exact.intervals import MANY, Z95
 from dice_envs.experiments.arena.results import Played
 from dice_envs.games.thirties import GOALS

@@ -3,8 +3,7 @@
 import pytest
 
 from dice_envs import configure, names
-from dice_envs.agent.casting import cast, make_players
-from dice_envs.agent.specs import aliases, factories, for_game, make_agent
+from dice_envs.agent.specs import aliases, factories, for_game, lineup, make_agent, make_players
 from dice_envs.core.game import single_seat
 from dice_envs.experiments.commands import LISTED
 from tests.support.commands import done
@@ -57,15 +56,15 @@ def policies(tmp_path):
 def test_options_that_are_not_given_are_the_policys(policies):
     for usual in (configure, single_seat):
         for name, mode in (("physician", "physician"), ("maesters", "maesters")):
-            chosen = cast("shakes", {}, ["random", policies[name], f"{policies[name]},greedy=true"], usual)
+            chosen = lineup("shakes", {}, ["random", policies[name], f"{policies[name]},greedy=true"], usual)
             assert chosen.variant.options.mode == mode
             assert chosen.policy == ("" if usual("shakes").options.mode == mode else policies[name]), "said where it matters"
-    assert cast("shakes", {"num_players": 3}, [policies["physician"]]).variant.options.mode == "physician"
-    assert cast("shakes", {"mode": "physician"}, [policies["two"]]).variant.options.num_players == 2
-    assert cast("shakes", {"mode": "physician"}, [policies["physician"]]).policy == "", "no option was taken from it"
-    assert cast("liars-dice", {}, [policies["dice"], "numbers"]).variant.options.num_dice == 2
-    assert cast("shakes", {}, ["random"]).variant.options.mode == "maesters"
-    assert cast("shakes", {}, ["random"], single_seat).variant.options.mode == "physician"
+    assert lineup("shakes", {"num_players": 3}, [policies["physician"]]).variant.options.mode == "physician"
+    assert lineup("shakes", {"mode": "physician"}, [policies["two"]]).variant.options.num_players == 2
+    assert lineup("shakes", {"mode": "physician"}, [policies["physician"]]).policy == "", "no option was taken from it"
+    assert lineup("liars-dice", {}, [policies["dice"], "numbers"]).variant.options.num_dice == 2
+    assert lineup("shakes", {}, ["random"]).variant.options.mode == "maesters"
+    assert lineup("shakes", {}, ["random"], single_seat).variant.options.mode == "physician"
 
 
 @pytest.mark.parametrize(
@@ -83,7 +82,7 @@ def test_options_that_are_not_given_are_the_policys(policies):
 )
 def test_what_no_policy_can_play_is_refused(options, names, words, policies):
     with pytest.raises(ValueError, match=".") as caught:
-        cast("shakes", options, [policies.get(name, name) for name in names])
+        lineup("shakes", options, [policies.get(name, name) for name in names])
     assert all(each in str(caught.value) for each in words), caught.value
     assert len(str(caught.value).splitlines()) == 1
 

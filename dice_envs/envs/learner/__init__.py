@@ -3,8 +3,8 @@
 The learner sees the game only at its own turns. Opponents move inside `advance`, many games at a time. A reward is
 what the learner earned up to its next turn or the end of its game.
 
-Here are SeatGames, and the variant and the spaces of one seat. `records` says what is kept of a game and a turn, `turn` has the
-kernel that takes turns, and `device` drives it on a GPU.
+Here are SeatGames, and the variant and the spaces of one seat. `turn` says what is kept of a game and a turn, and has the
+kernel that takes turns; `device` drives it on a GPU.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
-from dice_envs.agent import Agent, AgentError, ask, fault_of, fresh_memory, name_of
-from dice_envs.agent.casting import Opponents, resolve_opponents
+from dice_envs.agent import Agent, AgentError, ask, check_plays, fault_of, fresh_memory, name_of
 from dice_envs.agent.compiled import ASKED, NO_ACTION, NO_FAULT, mixed_team
-from dice_envs.agent.mixture import Mixture
+from dice_envs.agent.mixture import Mixture, Opponents, resolve_opponents
 from dice_envs.agent.specs import resolve
 from dice_envs.core.batch import (
     ILLEGAL_ACTIONS,
@@ -34,13 +33,30 @@ from dice_envs.core.batch import (
     illegal_error,
     warn_forfeit,
 )
-from dice_envs.core.dice import mix_all
+from dice_envs.core.dice import mix
 from dice_envs.core.files import checksum
 from dice_envs.core.game import OVER, Game, UnknownOptionError, Variant, single_seat, with_expected_rewards
 from dice_envs.core.options import check_choice, check_range, check_reset_options, check_seed, python_value
 from dice_envs.core.state import MAX_SEATS
-from dice_envs.envs.learner.records import LEARNER, TABLE, TURN, Shown, Step, game_record, part, room_for
-from dice_envs.envs.learner.turn import ANSWERS, ARRANGES, ASKS, BEGINS, FAILS, FORFEITS, SHOWS, compile_advance, compile_views
+from dice_envs.envs.learner.turn import (
+    ANSWERS,
+    ARRANGES,
+    ASKS,
+    BEGINS,
+    FAILS,
+    FORFEITS,
+    LEARNER,
+    SHOWS,
+    TABLE,
+    TURN,
+    Shown,
+    Step,
+    compile_advance,
+    compile_views,
+    game_record,
+    part,
+    room_for,
+)
 from dice_envs.pictures.render import render
 
 __all__ = ["LEARNER", "Mixture", "Opponents", "Shown", "Step"]
@@ -68,8 +84,8 @@ def seat_spaces(variant: Variant) -> tuple[spaces.Box, spaces.Discrete]:
 class Prepared(NamedTuple):
     """What turns need of opponents that were looked up."""
 
-    told_by: tuple[Any, ...]  # what tells them and a pool's weights from others
-    agents: list[Agent]  # kept, so that no others get their ids
+    identity: tuple[Any, ...]  # of the opponents and of a pool's weights
+    agents: list[Agent]  # in the order of their numbers in `players`; kept, so that no others get their ids
     team: Any
     weights: np.ndarray | None  # the probability of each agent of a pool, (agents,) float64
     lasting: tuple[Any, ...]  # the arguments of the loop that stay as they are
@@ -78,6 +94,7 @@ class Prepared(NamedTuple):
 
 _NOT_PREPARED = Prepared((), [], None, None, (), len)
 _ASIDE = np.uint64(0xD1CE5EED0DD5)  # separates the opponents' streams from the game's own
+_mix: Callable[[np.ndarray], np.ndarray] = getattr(mix, "py_func", mix)  # of arrays, without compiling it
 
 
 @dataclasses.dataclass(eq=False, repr=False)
@@ -165,16 +182,11 @@ class SeatGames:
         """The game whose kernels are played."""
         return with_expected_rewards(self.variant.game) if self.expected_rewards else self.variant.game
 
-    @property
-    def agents(self) -> list[Agent]:
-        """The opponents, in the order of their numbers in `players`."""
-        return self.pool.agents if self.pool else self._agents
-
     def seed_games(self, index: np.ndarray, seeds: Sequence[int | None]) -> None:
         """Seed games one by one (None: fresh entropy), from each one's next `start` on. ValueError before any change."""
         sequences = [np.random.SeedSequence(check_seed(seed)) for seed in seeds]
         words = np.array([sequence.generate_state(1, np.uint64)[0] for sequence in sequences], np.uint64)
-        self.states["rng"][index], self.streams["rng"][index] = words, mix_all(words ^ _ASIDE)
+        self.states["rng"][index], self.streams["rng"][index] = words, _mix(words ^ _ASIDE)
         self.records["memory"][index] = 0
 
     @contextlib.contextmanager
@@ -236,16 +248,19 @@ class SeatGames:
             ValueError: an opponent does not play the variant; or the pool has lost an agent that still plays.
             AgentError: an agent's kernel is malformed.
         """
-        before, agents, weights = self._prepared, self.agents, self.pool.weights if self.pool else None
-        told_by = *map(id, agents), None if weights is None else tuple(weights)
-        if told_by == before.told_by and (not always or mixed_team(agents, self.variant) is before.team):
+        before, agents = self._prepared, self.pool.agents if self.pool else self._agents
+        weights = self.pool.weights if self.pool else None
+        identity = *map(id, agents), None if weights is None else tuple(weights)
+        if identity == before.identity and (not always or mixed_team(agents, self.variant) is before.team):
             return before
+        for agent in agents:
+            check_plays(agent, self.variant)
         team, shares = mixed_team(agents, self.variant), self.pool.shares() if self.pool else None
         if self.players.max() >= len(agents):
             raise ValueError(f"agents that still play cannot be removed from a pool, which has only {len(agents)} now")
         sample = np.empty(1, self.variant.game.state)
         lasting = tuple(self.variant.params), team.numbers, team.options, sample, self.table, shares, self.records
-        self._prepared = Prepared(told_by, list(agents), team, shares, lasting, compile_advance(self.played, team.choosers))
+        self._prepared = Prepared(identity, list(agents), team, shares, lasting, compile_advance(self.played, team.choosers))
         return self._prepared
 
     # --- turns --------------------------------------------------------------------------------------------------------
@@ -306,7 +321,7 @@ class SeatGames:
                 reasons = self._lose(step.turns)
             else:
                 action = int(step.turns["fault"][stands, 2])
-                raise fault_of(self.agents[player], self.variant, self.states[stands], stands, action)
+                raise fault_of(self._prepared.agents[player], self.variant, self.states[stands], stands, action)
             stands = loop(*arguments, True, 0, self.num_games)
         return reasons
 
@@ -331,7 +346,7 @@ class SeatGames:
         seats = self.states["seat"][games]
         players, places = self.players[games, seats], (seats - self.learners[games]) % self.players.shape[1]
         for number in np.unique(players):
-            agent, index, place = self.agents[number], games[players == number], places[players == number]
+            agent, index, place = self._prepared.agents[number], games[players == number], places[players == number]
             memory = fresh_memory(agent, self.num_games)
             size = 0 if memory is None else memory.itemsize
             if size > self.memories.shape[2]:
@@ -417,8 +432,8 @@ class SeatGames:
             raise ValueError(f"the snapshot has been changed, or is of games made otherwise than these of {self.variant}")
         if (kept["lengths"] < 0).any():
             raise ValueError("the snapshot has games that have not begun")
-        if kept["players"].max() >= len(self.agents):
-            raise ValueError(f"the snapshot has opponents other than the {len(self.agents)} there are")
+        if kept["players"].max() >= (count := len(self.pool.agents if self.pool else self._agents)):
+            raise ValueError(f"the snapshot has opponents other than the {count} there are")
         for array, before in zip(self._parts().values(), kept.values(), strict=True):
             array[...] = before
         return self.view()

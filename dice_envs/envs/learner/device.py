@@ -19,18 +19,22 @@ from dice_envs.core.dice import uniform
 from dice_envs.core.game import Game, Variant, compile_view
 from dice_envs.core.kernel import makes_arrays
 from dice_envs.envs.learner import SeatGames
-from dice_envs.envs.learner.records import LEARNER, TURN, Shown, fields_of, room_for
 from dice_envs.envs.learner.turn import (
     ANSWERS,
     ASKS,
     BEGINS,
     DONE,
     FAILS,
+    LEARNER,
     PLAYS,
+    TURN,
+    Shown,
     compile_advance,
     compile_hands,
     compile_views,
+    fields_of,
     pay_nothing,
+    room_for,
 )
 
 SIMULATED = bool(getattr(numba.config, "ENABLE_CUDASIM", False))  # whether numba's simulator stands for a GPU
@@ -71,30 +75,30 @@ class Players(NamedTuple):
 def threads(params: Any, game: Game, choosers: tuple[Chooser, ...]) -> dict[str, Callable[..., None]]:
     """Return the functions that CUDA runs in a thread for each game, not compiled yet; they close over a variant's params.
 
-    `turn(cast, records, orders, shown, asked)` takes the turn of game k in thread k, and writes which agents are asked
+    `turn(players, records, orders, shown, asked)` takes the turn of game k in thread k, and writes which agents are asked
     and what they see. `records` are the games and their turns, `orders` the actions, what there is to do, and whether turns go
-    on. A game with a fault stands still. `draw(cast, records, asked)` draws the answers from the softmax of their logits.
+    on. A game with a fault stands still. `draw(players, records, asked)` draws the answers from the softmax of their logits.
     `views(records, (out,))` writes what all seats see, (n, seats, size), the learner's first. In games that list their hands,
     `suppose(records, (samples, hands, out))` writes that for each of them.
     """
     values, advance, view = tuple(params), compile_advance(game, choosers), compile_view(game)
     (see, _), (see_hands, _) = compile_views(game), compile_hands(game)
 
-    def turn(cast, records, orders, shown, asked):
+    def turn(players, records, orders, shown, asked):
         k = cuda.grid(1)
         games, turns = records
         if k < len(turns):
             fault, (seen, masks) = turns[k]["fault"], shown
             if fault[0] == NO_FAULT:
-                sample = cast.samples[k : k + 1]
-                lasting = values, cast.numbers, cast.options, sample, cast.table, cast.weights, games
+                sample = players.samples[k : k + 1]
+                lasting = values, players.numbers, players.options, sample, players.table, players.weights, games
                 todo, views = (orders.actions, orders.todo, MOST_ACTION), (seen, masks, seen[:0], masks[:0])
                 stands = advance(lasting, turns, todo, views, orders.goes_on[0], k, k + 1)
                 if stands >= 0:
                     fault[0] = k
             if fault[0] != NO_FAULT:
                 turns[k]["todo"] = FAILS
-                pay_nothing(cast.table[0]["num_seats"], turns[k])
+                pay_nothing(players.table[0]["num_seats"], turns[k])
             asked.numbers[k] = LEARNER
             if turns[k]["todo"] == ASKS:
                 state = games[k]["state"]
@@ -102,12 +106,12 @@ def threads(params: Any, game: Game, choosers: tuple[Chooser, ...]) -> dict[str,
                 asked.numbers[k] = games[k]["players"][seat]
                 view(params, state, seat, asked.observations[k], asked.masks[k])
 
-    def draw(cast, records, asked):
+    def draw(players, records, asked):
         k = cuda.grid(1)
         games, turns = records
         if k < len(turns) and asked.numbers[k] != LEARNER:
             drawn = uniform(games[k]["stream"])
-            turns[k]["action"] = sample_softmax(asked.logits[k], asked.masks[k], cast.floors[asked.numbers[k]], drawn)
+            turns[k]["action"] = sample_softmax(asked.logits[k], asked.masks[k], players.floors[asked.numbers[k]], drawn)
             turns[k]["todo"] = ANSWERS
 
     def views(records, out):
@@ -131,12 +135,12 @@ def example(games: SeatGames) -> tuple[dict[str, Callable[..., None]], dict[str,
     records, shown = (games.records, np.zeros(count, TURN)), room_for(variant, count)
     orders = Orders(np.zeros(count, np.int64), np.zeros(count, np.int8), np.zeros(1, np.int8))
     asked = Queries(np.full(count, LEARNER), *room_for(variant, count), shown.masks.astype(np.float32))
-    samples, floors = np.empty(count, variant.game.state), np.zeros(len(games.agents))
-    cast = Players(team.numbers, team.options, samples, prepared.weights, floors, games.table)
+    samples, floors = np.empty(count, variant.game.state), np.zeros(len(prepared.agents))
+    players = Players(team.numbers, team.options, samples, prepared.weights, floors, games.table)
     views = np.zeros((count, variant.facts.num_seats, variant.facts.observation_size), np.float32)
     arguments: dict[str, tuple[Any, ...]] = {
-        "turn": (cast, records, orders, shown, asked),
-        "draw": (cast, records, asked),
+        "turn": (players, records, orders, shown, asked),
+        "draw": (players, records, asked),
         "views": (records, (views,)),
     }
     if variant.hands:
@@ -187,10 +191,10 @@ class DeviceTurns:
 
         self.games, self._torch, self._device = games, torch, shown.masks.device
         _, arguments = example(games)
-        cast, records, orders, _, asked = arguments["turn"]
+        players, records, orders, _, asked = arguments["turn"]
         self._following: Any = None
         self._changes = 0
-        (self._samples,) = self._moved((cast.samples,))
+        (self._samples,) = self._moved((players.samples,))
         self.follow()  # before more room is taken: it refuses opponents
         self._bytes = [self._tensor(each.view(np.uint8)) for each in records]
         kinds = [each.dtype for each in records]
@@ -270,7 +274,7 @@ class DeviceTurns:
             variant, state = self.games.variant, self.games.states[game]
             if player == LEARNER:
                 raise illegal_error(variant, state, game, action)
-            raise fault_of(self.games.agents[player], variant, state, game, action)
+            raise fault_of(self._following.agents[player], variant, state, game, action)
 
     def follow(self) -> Any:
         """Take over what has changed among the opponents: a pool's agents and weights.
@@ -285,7 +289,9 @@ class DeviceTurns:
             self._following, self._changes = prepared, self._changes + 1
             self._kernels = _compiled(variant.game, variant.options, games.played, team.choosers)
             floors = np.array([networks[number].floor if number in networks else 0.0 for number in range(len(agents))])
-            self._cast = self._moved(Players(team.numbers, team.options, self._samples, prepared.weights, floors, games.table))
+            self._players = self._moved(
+                Players(team.numbers, team.options, self._samples, prepared.weights, floors, games.table)
+            )
         return None if self._layers else self._changes
 
     def _run(self, todo: int) -> None:
@@ -293,7 +299,7 @@ class DeviceTurns:
         self._orders.todo.fill_(todo)
         self._orders.goes_on.fill_(0)
         while True:
-            self._launch("turn", self._cast, self._records, self._ordered, self._shown, self._queries)
+            self._launch("turn", self._players, self._records, self._ordered, self._shown, self._queries)
             if not self._layers or not self._answer():
                 return
             self._orders.goes_on.fill_(1)
@@ -309,7 +315,7 @@ class DeviceTurns:
                 hidden = self._torch.addmm(biases, hidden, weights.T)
                 hidden = hidden.tanh() if i + 1 < len(layers) else hidden.nan_to_num(-HUGE, HUGE, -HUGE)
             self._asked.logits[rows] = hidden
-        self._launch("draw", self._cast, self._records, self._queries)
+        self._launch("draw", self._players, self._records, self._queries)
         return True
 
     def _launch(self, name: str, *arguments: Any) -> None:

@@ -15,8 +15,7 @@ import gymnasium
 import numpy as np
 
 from dice_envs.agent import Agent, Promises, Turn, check_plays, promises_of
-from dice_envs.agent.casting import Opponents, resolve_opponents
-from dice_envs.agent.mixture import Mixture
+from dice_envs.agent.mixture import Mixture, Opponents, resolve_opponents
 from dice_envs.agent.specs import resolve
 from dice_envs.core.batch import ILLEGAL_ACTIONS, IllegalAction, warn_forfeit
 from dice_envs.core.game import OVER, Game, Variant, configure

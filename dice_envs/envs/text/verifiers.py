@@ -34,7 +34,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dice_envs.agent.casting import resolve_opponents
+from dice_envs.agent.mixture import resolve_opponents
 from dice_envs.core.batch import Batch
 from dice_envs.core.game import configure
 from dice_envs.core.machine import needs

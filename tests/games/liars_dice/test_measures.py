@@ -11,8 +11,7 @@ from dice_envs.agent import Promises
 from dice_envs.agent.specs import for_game
 from dice_envs.agents.liars_dice import Numbers
 from dice_envs.exact import Effort, asked
-from dice_envs.exact.agents import RandomAnswers, Sampled
-from dice_envs.exact.consistency import ask_again, probe
+from dice_envs.exact.agents import RandomAnswers, Sampled, ask_again, probe
 from dice_envs.games.liars_dice.exact import measures, moves, shares, sources, walk
 from dice_envs.games.liars_dice.exact.round import Round
 from tests.support.awkward import FAMILY, Mixed

@@ -16,8 +16,17 @@ from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
-from dice_envs.exact.agents import Mixed, RandomAnswers, chances_of, is_random, parts_of
-from dice_envs.exact.consistency import STEADY, ask_again, positions_of_play, probe
+from dice_envs.exact.agents import (
+    STEADY,
+    Mixed,
+    RandomAnswers,
+    ask_again,
+    chances_of,
+    is_random,
+    parts_of,
+    positions_of_play,
+    probe,
+)
 from dice_envs.games.liars_dice import OF_THE_PAST, play
 from dice_envs.games.liars_dice.exact.moves import Asking, Source
 from dice_envs.games.liars_dice.exact.networks import Networked
