@@ -13,6 +13,7 @@ from dice_envs.agent import (
     Agent,
     Promises,
     Turn,
+    as_agent,
     ask_probabilities,
     check_plays,
     draw_actions,
@@ -21,7 +22,7 @@ from dice_envs.agent import (
     name_of,
     promises_of,
 )
-from dice_envs.agent.specs import as_agent, resolve
+from dice_envs.agent.specs import resolve
 from dice_envs.core.batch import as_array
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_list, shown

@@ -17,8 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from dice_envs.agent import Agent, Uniform, check_plays, is_of, is_stochastic, promises_of
-from dice_envs.agent.models import FunctionAgent, ModelAgent
+from dice_envs.agent import Agent, Uniform, as_agent, check_plays, promises_of
 from dice_envs.core.game import Variant, configure, load
 from dice_envs.core.options import did_you_mean, parse_options, shown
 from dice_envs.core.own import FORMS, load_own, split_own
@@ -253,18 +252,6 @@ def resolve(agent: str | Agent, game: str = "") -> Agent:
     if not isinstance(player := as_agent(agent), Agent):
         raise TypeError(f"an agent is a spec, an object with act, a function or a model like MaskablePPO, not {shown(agent)}")
     return player
-
-
-def as_agent(agent: Any) -> Any:
-    """Return a function, PyTorch module or model of SB3 as an agent, others as they are. TypeError: a class or unfit model."""
-    if isinstance(agent, type):
-        raise TypeError(f"an agent must be an object, not the class {agent.__name__}: {agent.__name__}(…) makes one")
-    if isinstance(agent, Agent) or is_stochastic(agent):
-        return agent
-    kinds = {"stable_baselines3.common.base_class": "BaseAlgorithm", "stable_baselines3.common.policies": "BaseModel"}
-    if any(is_of(agent, *kind) for kind in kinds.items()):
-        return ModelAgent(agent)
-    return FunctionAgent(agent) if callable(agent) else agent
 
 
 # --- who plays ----------------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from dice_envs.agent import (
     Promises,
     Turn,
     Uniform,
+    as_agent,
     ask,
     ask_probabilities,
     check_plays,
@@ -32,7 +33,7 @@ from dice_envs.agent import (
     stated,
 )
 from dice_envs.agent.mixture import Mixture
-from dice_envs.agent.specs import as_agent, resolve
+from dice_envs.agent.specs import resolve
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER, Variant
