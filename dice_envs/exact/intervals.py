@@ -48,11 +48,11 @@ def mean_interval(
         counts: (n,) how often each value was drawn, a tie between two of them half a time; once if left out.
         tail: the chance that the mean lies below the lower limit, and that it lies above the upper one.
     """
-    seen, often, shift = _told_apart(values, counts)
+    seen, often, shift = _distinct(values, counts)
     return shift - _upper_limit(-seen[::-1], often[::-1], -low, tail), shift + _upper_limit(seen, often, high, tail)
 
 
-def _told_apart(values: np.ndarray, counts: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, float]:
+def _distinct(values: np.ndarray, counts: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, float]:
     """Return the different values in rising order, how often each was drawn, and what rounding took from their mean."""
     seen, inverse = np.unique(np.asarray(values, np.float64), return_inverse=True)
     often = np.bincount(inverse, counts, len(seen)).astype(np.float64)
@@ -140,7 +140,7 @@ def anytime_half_width(values: np.ndarray, low: float, high: float) -> float:
     """
     from scipy.optimize import brentq
 
-    seen, often, _ = _told_apart(values, None)
+    seen, often, _ = _distinct(values, None)
     if not len(seen) or high <= low:
         return high - low
     mean, sides = float(np.average(seen, weights=often)), ((1, min(low, seen[0])), (-1, -max(high, seen[-1])))

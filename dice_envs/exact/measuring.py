@@ -129,9 +129,9 @@ def _measure(
     score, score_error = _score([found[0] for found, _ in runs], [baseline for _, baseline in runs], player)
     measures = tuple(_mean(list(repeated)) for repeated in zip(*(found for found, _ in runs), strict=True))
     measures = tuple(_allowing(each, player) for each in measures)
-    told = [_FRESH] * any(fresh_memory(each.agent, 1) is not None for each in parts_of(player))
-    told += [getattr(each.agent, "note", "") for each in parts_of(player)]
-    measures = tuple(dataclasses.replace(each, note="; ".join(filter(None, (each.note, *told)))) for each in measures)
+    notes = [_FRESH] * any(fresh_memory(each.agent, 1) is not None for each in parts_of(player))
+    notes += [getattr(each.agent, "note", "") for each in parts_of(player)]
+    measures = tuple(dataclasses.replace(each, note="; ".join(filter(None, (each.note, *notes)))) for each in measures)
     measures += _nash_conv(variant, measures[0])
     return Measures(variant.game.name, variant.changed_options(), player.name, seed, score, measures, score_error)
 

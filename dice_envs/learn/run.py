@@ -87,10 +87,10 @@ class TrainingPool:
         for number in np.unique(players[players >= 0]):
             seats = (players == number).sum(axis=1)
             found.append((names[number] if number < self._fixed else "past selves", seats.sum(), (seats * won).sum()))
-        for name, games, worth in found:
+        for name, games, total in found:
             score = self.score.setdefault(name, [0, 0.0])
             score[0] += int(games)
-            score[1] += float(worth)
+            score[1] += float(total)
 
 
 @dataclasses.dataclass(eq=False, repr=False)
@@ -193,7 +193,7 @@ class TrainingRun:
 
     def add_point(self) -> dict[str, float]:
         """Add the mean scores since the last point to the curve, and return them."""
-        means = {name: worth / games for name, (games, worth) in sorted(self.opponents.score.items())}
+        means = {name: total / games for name, (games, total) in sorted(self.opponents.score.items())}
         self.opponents.score = {}
         if means:
             self.curve.append({"steps": self.steps, **means})

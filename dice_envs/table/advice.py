@@ -30,12 +30,12 @@ MOST_ROWS = 5  # shown where not all choices have been tried
 
 
 @dataclasses.dataclass(frozen=True)
-class MoveWorth:
+class MoveValue:
     """One choice and its value."""
 
     action: int
     words: str  # the action in words
-    worth: float  # its value, in the advice's unit
+    value: float  # in the advice's unit
     text: str  # the value as people read it, with its unit and, if it is estimated, its 95 % interval
     share: float | None  # the solution's probability of this choice; None where there is no solution
     close: bool  # whether it may be the best: always for the first one, for others where a sample cannot tell them from it
@@ -47,7 +47,7 @@ class Advice:
 
     title: str  # the meaning of the list
     meaning: str  # that of the values, such as "chance to win"
-    rows: tuple[MoveWorth, ...]  # the best first
+    rows: tuple[MoveValue, ...]  # the best first
     note: str  # what the values assume
     sample: str  # what was drawn for them; "" if they are exact
     sentence: str  # the best choice and why, for a person; "" for odds
@@ -61,37 +61,37 @@ def figure(value: float, values: ActionValues, error: float | None = None, sign:
     return unit.text(unit.figure(value, error, digits, sign))
 
 
-def noted(told: Advice | Review | ActionValues) -> str:
+def noted(found: Advice | Review | ActionValues) -> str:
     """Return what values assume, and what was drawn for them."""
-    return "; ".join(filter(None, (told.note, told.sample)))
+    return "; ".join(filter(None, (found.note, found.sample)))
 
 
 def _advice(variant: Variant, state: Any, values: ActionValues, title: str) -> Advice:
-    rows: list[MoveWorth] = []
+    rows: list[MoveValue] = []
     order, legal = values.best_first, len(variant.legal_actions(state))
     for action in order if len(order) == legal else order[:MOST_ROWS]:
         error = None if values.errors is None else float(values.errors[action])
-        worth = float(values.values[action])
+        value = float(values.values[action])
         share = None if values.mix is None else float(values.mix[action])
-        close = not rows or (error is not None and rows[0].worth - worth <= error)
-        rows.append(MoveWorth(action, variant.describe_action(action), worth, figure(worth, values, error), share, close))
+        close = not rows or (error is not None and rows[0].value - value <= error)
+        rows.append(MoveValue(action, variant.describe_action(action), value, figure(value, values, error), share, close))
     title += f"; {len(order)} of {legal} were tried" * (len(order) < legal)
     return Advice(
         title, values.unit.meaning, tuple(rows), values.note, values.sample, _sentence(variant, state, values, rows[0])
     )
 
 
-def _sentence(variant: Variant, state: Any, values: ActionValues, best: MoveWorth) -> str:
+def _sentence(variant: Variant, state: Any, values: ActionValues, best: MoveValue) -> str:
     """Return the advice for a person: the best choice and the reason, by what it claims or else by its value."""
     chance = math.nan if values.chances is None else float(values.chances[best.action])
     if variant.game.reason is not None and not math.isnan(chance):
         return variant.game.reason(variant.options, state, best.action, chance)
-    said = best.words[:1].upper() + best.words[1:]
+    sentence = best.words[:1].upper() + best.words[1:]
     if best.share is not None and best.share < 0.95:
-        said += f", as optimal play {how_often('does', best.share)}"
+        sentence += f", as optimal play {how_often('does', best.share)}"
     unit = values.unit
-    worth = f"it wins {100 * best.worth:.0f} {unit.of_100} in 100" if unit.of_100 else f"{best.worth:.1f} {unit} on average"
-    return f"{said}: {worth}."
+    reason = f"it wins {100 * best.value:.0f} {unit.of_100} in 100" if unit.of_100 else f"{best.value:.1f} {unit} on average"
+    return f"{sentence}: {reason}."
 
 
 def give_hint(variant: Variant, state: Any, seed: int = 0) -> Advice:
@@ -262,7 +262,7 @@ def review(sitting: Sitting, agents: bool = False) -> Review:
     return _by_response_values(sitting, seats, entries, values)
 
 
-def _told(entries: Sequence[Entry], moves: int) -> Iterator[Entry]:
+def _one_by_one(entries: Sequence[Entry], moves: int) -> Iterator[Entry]:
     """Yield moves to review, and tell how many of all `moves` are reviewed."""
     before = 0
     for entry in entries:
@@ -277,7 +277,7 @@ def _by_single_values(sitting: Sitting, seats: Sequence[int], entries: Sequence[
     """Review by the values that `give_hint` shows."""
     each = {}
     most = MOST_REVIEWED // max(len(entries), 1)
-    for entry in _told(entries, len(sitting)):
+    for entry in _one_by_one(entries, len(sitting)):
         state = sitting.position(entry.number - 1).state
         values = players("hint").values_of(sitting.variant, state, entry.number, most, entry.action)
         if values is not None:
@@ -319,7 +319,7 @@ def _by_response_values(sitting: Sitting, seats: Sequence[int], entries: Sequenc
     found: ActionValues | None = None
     states = np.array([position.state for position in positions], sitting.variant.game.state)
     still = values.action_values(states) if positions else ()
-    for entry, position, own in zip(_told(entries, len(sitting)), positions, still, strict=True):
+    for entry, position, own in zip(_one_by_one(entries, len(sitting)), positions, still, strict=True):
         with hinting():
             single = action_values(sitting.variant, position.state)
         found = ActionValues(scale.of(position.returns[position.mover] + own), scale.unit, values.note, single.mix)

@@ -220,7 +220,7 @@ class Sitting:
             raise ValueError("the game is over")
         if self.mover in self.people:
             raise ValueError(f"{self.variant.seat_name(self.mover)} is to move, played by a person, not by an agent")
-        action, memories = self._asked()
+        action, memories = self._answer()
         self._advance(action, memories)
         return action
 
@@ -256,7 +256,7 @@ class Sitting:
         check_range("moves", moves, 0, len(self))
         del self._positions[moves + 1 :]
 
-    def _asked(self) -> tuple[int, Mapping[int, np.ndarray]]:
+    def _answer(self) -> tuple[int, Mapping[int, np.ndarray]]:
         """Return the action of the agent to move, and the memories of all agents after it."""
         position = self._positions[-1]
         seat, memories = position.mover, position.memories
@@ -385,7 +385,7 @@ class Sitting:
         action = as_action(action)
         memories = self._positions[-1].memories
         if self.mover in memories:
-            answer, memories = self._asked()
+            answer, memories = self._answer()
             if answer != action:
                 says = self.variant.describe_action(answer)
                 raise ValueError(f"{self.seats[self.mover]} plays action {answer} ({says}) there, not {shown(action)}")

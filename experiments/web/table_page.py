@@ -18,7 +18,7 @@ from nicegui import ui
 from dice_envs.experiments.web import PAUSE, View, panels
 from dice_envs.experiments.web.parts import SCRIPT, begin, bullets, button, heading, keys, markup, sentence, words
 from dice_envs.pictures.render import svg
-from dice_envs.table.advice import Advice, MoveWorth
+from dice_envs.table.advice import Advice, MoveValue
 from dice_envs.table.rules import is_table, known_as, rules_for_players, rules_in_short, variant_words
 from dice_envs.table.sitting import Entry
 
@@ -462,7 +462,7 @@ def _choices(advice: Advice) -> None:
     panels.show_note(advice)
 
 
-def _choice(row: MoveWorth, mixed: bool, bold: bool) -> str:
+def _choice(row: MoveValue, mixed: bool, bold: bool) -> str:
     cells = f"<td>{html.escape(row.words)}</td><td>{html.escape(row.text)}</td>"
     if mixed:
         percent = 100 * (row.share or 0.0)

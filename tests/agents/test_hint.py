@@ -160,7 +160,7 @@ def test_where_the_opponent_leaves_optimal_play_no_shares_are_shown(monkeypatch)
         found = give_hint(variant, played[0], 1)
         off += found.rows[0].share is None
         outlined = [row for row in found.rows if (row.share or 0) >= hint.LEAST_SHARE]
-        assert all(found.rows[0].worth - row.worth <= 0.02 for row in outlined)
+        assert all(found.rows[0].value - row.value <= 0.02 for row in outlined)
     assert off == 8
     on = hint.values_of(variant, batch.states[0], 1)
     assert on.mix is not None

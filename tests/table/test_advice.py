@@ -44,8 +44,8 @@ def test_advice_lists_every_legal_action_the_best_first(game):
     for give in (give_odds,) if game == "liars_dice" else (give_hint, give_odds):
         advice = give(variant, sitting.state, 3)
         assert sorted(row.action for row in advice.rows) == sitting.legal()
-        worths = [(round(row.worth, 3), row.share or 0.0) for row in advice.rows]
-        assert worths == sorted(worths, reverse=True)
+        values = [(round(row.value, 3), row.share or 0.0) for row in advice.rows]
+        assert values == sorted(values, reverse=True)
         assert all(row.words == variant.describe_action(row.action) and row.text for row in advice.rows)
         assert give(variant, sitting.state, 3) == advice, "the seed repeats it"
         if give is give_hint:
@@ -76,7 +76,7 @@ def test_where_no_optimal_play_is_known_a_hint_weighs_hands_by_their_bids(monkey
     assert hint.title.endswith(f"of {len(sitting.legal())} were tried")
     assert not hint.rows[-1].close, "its interval tells the worst of them from the best"
     values, best = values_of(PERUDO, sitting.state, 1), hint.rows[0]
-    near = [best.worth - row.worth <= values.errors[row.action] for row in hint.rows]
+    near = [best.value - row.value <= values.errors[row.action] for row in hint.rows]
     assert [row.close for row in hint.rows] == [True, *near[1:]]
     assert hint.sentence.startswith(f"Bid {best.words}: it ")
 

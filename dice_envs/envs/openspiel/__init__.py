@@ -149,10 +149,10 @@ class PolicyAgent:
             if self.game.perfect_recall:  # the walk has met every observation that play can reach
                 self._known[key] = turn.legal[row] / turn.legal[row].sum()
             else:
-                self._known[key] = self._asked(DiceState(self.game, self.game.positions.at(turn.states[row])))
+                self._known[key] = self._stated(DiceState(self.game, self.game.positions.at(turn.states[row])))
         return self._known[key]
 
-    def _asked(self, state: DiceState) -> np.ndarray:
+    def _stated(self, state: DiceState) -> np.ndarray:
         """Return the policy's probabilities, (num_actions,) float64."""
         try:
             stated = self.policy.action_probabilities(state)
@@ -175,7 +175,7 @@ class PolicyAgent:
             if state.is_terminal():
                 continue
             if not state.is_chance_node() and (seat := state.current_player()) in seats:
-                chances = self._asked(state)
+                chances = self._stated(state)
                 key = seat, state.position.observations[seat].tobytes()
                 if np.abs(self._known.setdefault(key, chances) - chances).max() > 1e-9:
                     raise ValueError(

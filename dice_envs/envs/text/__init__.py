@@ -277,5 +277,5 @@ class InWords:
         check_plays(self._player, variant)
 
     def act(self, turn: Turn) -> np.ndarray:
-        said = (f"Move: {turn.variant.describe_action(int(action))}" for action in self._player.act(turn))
-        return np.array([read_move(turn.variant, reply) for reply in said], np.int64)
+        replies = (f"Move: {turn.variant.describe_action(int(action))}" for action in self._player.act(turn))
+        return np.array([read_move(turn.variant, reply) for reply in replies], np.int64)

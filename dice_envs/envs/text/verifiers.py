@@ -137,9 +137,9 @@ class DiceEnv(vf.Env[DiceEnvConfig]):
         """Play the game of a task, and score it."""
         seat = _SeatGame(self.taskset.table(task.data.seed, task.data.seat), self._judge)
         async with agents.player.interaction(task) as interaction:
-            said = await interaction.turn()
-            while not said.terminated and (answer := seat.reply(said.last_reply, interaction.trace.is_truncated)) is not None:
-                said = await interaction.turn(answer)
+            turn = await interaction.turn()
+            while not turn.terminated and (answer := seat.reply(turn.last_reply, interaction.trace.is_truncated)) is not None:
+                turn = await interaction.turn(answer)
         seat.close()
         trace = interaction.trace
         trace.record_reward(self.config.scoring, sum(seat.rewards), 1.0)
@@ -168,10 +168,10 @@ class DiceHarness(vf.Harness[vf.HarnessConfig]):
         system, prompt = self.resolve_prompt(data)
         messages = [vf.SystemMessage(content=system)] if system else []
         messages += [vf.UserMessage(content=prompt)] if isinstance(prompt, str) else prompt or []
-        said: list[Any] = [{"role": message.role, "content": message.content or ""} for message in messages]
+        chat: list[Any] = [{"role": message.role, "content": message.content or ""} for message in messages]
         http = openai.DefaultAsyncHttpxClient(verify=_trusted(), timeout=None)
         async with openai.AsyncOpenAI(base_url=endpoint, api_key=secret, http_client=http, timeout=None) as client:
-            await client.chat.completions.create(model=ctx.model, messages=said)
+            await client.chat.completions.create(model=ctx.model, messages=chat)
         return vf.ProgramResult(0, "", "")
 
 

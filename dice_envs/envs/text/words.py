@@ -99,11 +99,11 @@ def _forms(variant: Variant) -> str:
 def _moves(sitting: Sitting, seat: int, picture: Picture) -> str:
     """Return the seat's last move and those after it, without what the picture says; "" before the first move."""
     own = sitting.latest(seat)
-    told = sitting.history(seat, max(own - 1, 0))
-    if not told:
+    entries = sitting.history(seat, max(own - 1, 0))
+    if not entries:
         return ""
     lines = ["Your last move, and what followed:" if own else "The moves so far:"]
-    for entry in told:
+    for entry in entries:
         name = sitting.variant.seat_name(entry.seat, seat)
         lines.append(f"- {name} {entry.words}" if entry.action is None else f"- {name}: {entry.words}")
         lines += [f"  {note}" for note in entry.notes if note not in picture.notes]
