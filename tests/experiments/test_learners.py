@@ -27,19 +27,20 @@ SLOW = ("deep_cfr", "escher", "psro", "equilibrium", "every_hand", "published", 
 )
 def test_every_algorithm_learns_and_repeats(spec):
     before = random.getstate(), np.random.get_state()[1].copy(), torch.get_rng_state()  # noqa: NPY002
-    first, again, other = (learn(SMALL, Budget(40, 10.0), spec, seed) for seed in (1, 1, 2))
+    steps = {"deep_cfr": 1, "psro": 2, "dqn": 20_000}.get(spec, 40)
+    first, again, other = (learn(SMALL, Budget(steps, 10.0), spec, seed) for seed in (1, 1, 2))
     after = random.getstate(), np.random.get_state()[1], torch.get_rng_state()  # noqa: NPY002
     assert before[0] == after[0]
     assert all(np.array_equal(*each) for each in zip(before[1:], after[1:], strict=True))
     for one in (first, again):
         assert (one["name"], one["ended"], one["algorithm"]) == ("exploitability", "steps", spec)
-    (point,) = first["points"]
-    assert point["steps"] >= 40
+    point = first["points"][-1]
+    assert point["steps"] >= steps
     assert point["error"] == 0
     assert 0 <= point["value"] <= 2
-    assert again["points"][0]["value"] == point["value"]
+    assert again["points"][-1]["value"] == point["value"]
     if spec not in ("cfr_plus", "mmd"):  # which draw nothing
-        assert other["points"][0]["value"] != point["value"]
+        assert other["points"][-1]["value"] != point["value"]
 
 
 def test_a_policy_of_openspiel_has_the_exploitability_that_openspiel_finds():
