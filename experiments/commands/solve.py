@@ -52,7 +52,7 @@ def command_of(game: Game) -> Callable[..., None]:
             if "workers" in wanted:
                 what = {"solve": game.name, "game": str(variant), **chosen}
                 seed, there["workers"] = stack.enter_context(resumable(json, given["resume"], what, seed, ray))
-            there["seed"] = seed
+            there["seed"] = ui.seed_or_fresh(seed)
             found: Solved = solve_game(variant, **{name: there[name] for name in wanted}, **chosen)
             ui.write_all(json, found.data, report, lambda folder: _draw(folder, found), lambda: _show(found))
 

@@ -6,8 +6,10 @@ import time
 
 import pytest
 
-from dice_envs import configure
+from dice_envs import Variant, configure, load
 from dice_envs.agent.specs import make_agent
+from dice_envs.exact.contract import Solved
+from dice_envs.experiments.commands import solve
 from dice_envs.experiments.ui import console
 from dice_envs.games.liars_dice.exact.report import line_of
 from dice_envs.games.liars_dice.exact.solver import Progress
@@ -62,3 +64,12 @@ def test_brackets_in_help_are_shown():
     assert "[default: 0.0001, of a table 0.001]" in " ".join(
         done("solve", "liars-dice", "--help", env={"COLUMNS": "300"}).split()
     )
+
+
+def test_a_game_that_asks_for_a_seed_alone_gets_one(monkeypatch, capsys):
+    def solve_game(variant: Variant, seed: int) -> Solved:
+        return Solved([f"{variant}: {type(seed).__name__}"], {})
+
+    monkeypatch.setattr(solve, "offered", lambda game, function: solve_game)
+    solve.command_of(load("thirties"))(option=None, json=None, seed=None)
+    assert capsys.readouterr().out == "thirties (num_players=1): int\n"
