@@ -37,9 +37,9 @@ def test_every_algorithm_learns_and_repeats(spec):
     point = first["points"][-1]
     assert point["steps"] >= steps
     assert point["error"] == 0
-    assert 0 <= point["value"] <= 2
+    assert -1e-12 <= point["value"] <= 2
     assert again["points"][-1]["value"] == point["value"]
-    if spec not in ("cfr_plus", "mmd"):  # which draw nothing
+    if spec not in ("cfr_plus", "mmd", "dqn"):  # which draw nothing, or find the equilibrium
         assert other["points"][-1]["value"] != point["value"]
 
 
