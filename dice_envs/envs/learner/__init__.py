@@ -182,6 +182,11 @@ class SeatGames:
         """The game whose kernels are played."""
         return with_expected_rewards(self.variant.game) if self.expected_rewards else self.variant.game
 
+    @property
+    def agents(self) -> list[Agent]:
+        """The opponents, in the order of their numbers in `players`."""
+        return self.pool.agents if self.pool else self._agents
+
     def seed_games(self, index: np.ndarray, seeds: Sequence[int | None]) -> None:
         """Seed games one by one (None: fresh entropy), from each one's next `start` on. ValueError before any change."""
         sequences = [np.random.SeedSequence(check_seed(seed)) for seed in seeds]
@@ -248,8 +253,7 @@ class SeatGames:
             ValueError: an opponent does not play the variant; or the pool has lost an agent that still plays.
             AgentError: an agent's kernel is malformed.
         """
-        before, agents = self._prepared, self.pool.agents if self.pool else self._agents
-        weights = self.pool.weights if self.pool else None
+        before, agents, weights = self._prepared, self.agents, self.pool.weights if self.pool else None
         identity = *map(id, agents), None if weights is None else tuple(weights)
         if identity == before.identity and (not always or mixed_team(agents, self.variant) is before.team):
             return before
@@ -432,8 +436,8 @@ class SeatGames:
             raise ValueError(f"the snapshot has been changed, or is of games made otherwise than these of {self.variant}")
         if (kept["lengths"] < 0).any():
             raise ValueError("the snapshot has games that have not begun")
-        if kept["players"].max() >= (count := len(self.pool.agents if self.pool else self._agents)):
-            raise ValueError(f"the snapshot has opponents other than the {count} there are")
+        if kept["players"].max() >= len(self.agents):
+            raise ValueError(f"the snapshot has opponents other than the {len(self.agents)} there are")
         for array, before in zip(self._parts().values(), kept.values(), strict=True):
             array[...] = before
         return self.view()
