@@ -163,7 +163,7 @@ def of_agent(variant, agent, seat=None):
         seats = (starter + np.arange(count)) % count
         state["dice"][0, seats], state["in_round"][0, seats] = dice, np.array(dice) > 0
         state["in_play"], state["starter"], state["seat"], state["counts"] = sum(dice), starter, at, 0
-        state["kind"] = is_palifico(variant.options, dice, starter)
+        state["palifico"] = is_palifico(variant.options, dice, starter)
         for die in hand:
             state["counts"][0, at, die - 1] += 1
         numbers = [(quantity - 1) * faces + face - 1 for quantity, face in bids]

@@ -318,8 +318,8 @@ STATE = state_dtype(
         ("caller", np.int8),  # the seat that called it, or NOBODY
         ("loser", np.int8),  # the seat that lost the die, or NOBODY, as after a right exact call
         ("shown_exact", np.int8),  # 1: that call was an exact one
-        ("shown_kind", np.int8),  # the kind of its round
-        ("kind", np.int8),  # the kind of this round, USUAL or PALIFICO
+        ("shown_palifico", np.int8),  # the kind of its round; named, as the next one, in snapshots that are kept
+        ("palifico", np.int8),  # the kind of this round, USUAL or PALIFICO
         ("had_palifico", np.int8, (MAX_SEATS,)),  # 1 for the seats that have had one, this one included
         ("exact_left", np.int8, (MAX_SEATS,)),  # exact calls in which each seat may still be right
         # Last, so that the hot fields share cache lines.
@@ -327,7 +327,7 @@ STATE = state_dtype(
     ]
 )
 # The fields in which a state remembers past rounds.
-OF_THE_PAST = ("bids_shown", "bids_honest", "shown", "shown_bid", "shown_exact", "shown_kind", "caller", "loser")
+OF_THE_PAST = ("bids_shown", "bids_honest", "shown", "shown_bid", "shown_exact", "shown_palifico", "caller", "loser")
 
 
 def kind_of_round(options: Options, dice: tuple[int, ...], is_first: bool) -> int:
@@ -358,8 +358,8 @@ def deal(params, state):
     state["caller"] = NOBODY
     state["loser"] = NOBODY
     state["shown_exact"] = 0
-    state["shown_kind"] = USUAL
-    state["kind"] = USUAL
+    state["shown_palifico"] = USUAL
+    state["palifico"] = USUAL
     state["seat"] = below(state, params.num_players) if params.random_starter else 0
     _start_round(params, state)
 
@@ -382,7 +382,7 @@ def _start_round(params, state):
 @kernel(allocates=False)
 def set_kind(state, seat, kind):
     """Make a round that the seat begins one of the kind. Modified in place."""
-    state["kind"] = kind
+    state["palifico"] = kind
     if kind == PALIFICO:
         state["had_palifico"][seat] = 1
 
@@ -395,7 +395,7 @@ def _throw(params, state, seat):
 @kernel(allocates=False)
 def may_call_exactly(params, state):
     """Whether the seat to move may call the last bid exactly right."""
-    if not params.exact_call or state["bid"] == NO_BID or state["kind"] == PALIFICO:
+    if not params.exact_call or state["bid"] == NO_BID or state["palifico"] == PALIFICO:
         return False
     return state["exact_left"][state["seat"]] > 0
 
@@ -428,7 +428,7 @@ def random_action(params, state):
 @kernel(allocates=False)
 def wild_face(params, state):
     """The index of the face that is wild in this round, or NO_WILD."""
-    return wild_in(params, state["kind"])
+    return wild_in(params, state["palifico"])
 
 
 @kernel(allocates=False)
@@ -544,7 +544,7 @@ def _call(params, state, exact):
         loser = NOBODY if total == quantity_of(params, bid) + 1 else caller
     state["shown_bid"] = bid
     state["shown_exact"] = exact
-    state["shown_kind"] = state["kind"]
+    state["shown_palifico"] = state["palifico"]
     state["caller"] = caller
     state["loser"] = loser
     if _win_back(params, state) if loser == NOBODY else _lose_die(params, state):
@@ -566,7 +566,7 @@ def _win_back(params, state):
         state["dice"][caller] += 1
         if params.pay_dice:
             state["rewards"][caller] = 1
-    state["kind"] = USUAL
+    state["palifico"] = USUAL
     if params.starts_after_caller:
         state["seat"] = _next_with_dice(params, state["dice"], caller)
     return True
@@ -654,7 +654,7 @@ def observe(params, state, seat, out):
         out[quantity_at] = np.float32(quantity_of(params, bid) + 1) / np.float32(divide(bids, faces))
     out[chance_at] = chance_bid_holds(params, state, seat)
     if params.palifico:
-        out[palifico_at] = state["kind"]
+        out[palifico_at] = state["palifico"]
     if params.exact_call:
         out[exact_at] = chance_bid_exact(params, state, seat)
 
@@ -709,7 +709,7 @@ def _full_picture(options: Options) -> Picture:
     state["num_bids"] = n * most_bids  # at most MAX_BIDS, since a seat's share is at most MAX_DICE * MAX_FACES
     state["bids"] = last_bid
     state["bid"] = state["shown_bid"] = last_bid
-    state["kind"] = PALIFICO if options.palifico else USUAL
+    state["palifico"] = PALIFICO if options.palifico else USUAL
     state["shown_exact"] = options.exact_call
     state["loser"] = NOBODY if options.exact_call else 0
     return pictures.picture(options, state, None)

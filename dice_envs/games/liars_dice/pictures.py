@@ -105,7 +105,7 @@ def explain_illegal(options: Any, state: Any, action: int) -> str:
     if said in ("call", "exact") and bid == NO_BID:
         return "there is no bid to call yet"
     if said == "exact":
-        if state["kind"] == PALIFICO:
+        if state["palifico"] == PALIFICO:
             return "no exact call is allowed in a palifico round"
         rights = int(options.dice_per_seat[seat])
         return f"a player can be right with {rights} exact call{'s' * (rights > 1)} in a game, and you have been"
@@ -113,13 +113,13 @@ def explain_illegal(options: Any, state: Any, action: int) -> str:
     if quantity >= dice:
         return f"{said} can never hold: {dice} dice are left"
     table = lowest_quantities(options.raise_rule, round_kinds(options), sum(options.dice_per_seat), options.num_faces)
-    lowest = int(table[rule_number(state["kind"], state["dice"][seat]), bid + 1, face])
+    lowest = int(table[rule_number(state["palifico"], state["dice"][seat]), bid + 1, face])
     needed = f"no bid on {face + 1} is legal now"
     if lowest < dice:
         needed = f"the lowest bid on {face + 1} is now {lowest + 1} x {face + 1}"
     if bid == NO_BID:
         return f"{said} cannot be the first bid: {needed}"
-    if state["kind"] == PALIFICO and state["dice"][seat] > 1:
+    if state["palifico"] == PALIFICO and state["dice"][seat] > 1:
         needed += "; in a palifico round only players with one die may change the face"
     return f"{said} does not raise {describe_action(options, bid)}: {needed}"
 
@@ -131,7 +131,7 @@ def reason(options: Any, state: Any, action: int, chance: float) -> str:
         bluff = ", and still no other choice is better" if chance < 0.5 else ""
         return f"Bid {said}: it {how_often('holds', chance)}{bluff}."
     quantity, face = divmod(int(state["bid"]), options.num_faces)
-    wild = None if state["kind"] == PALIFICO or options.wild_face == face else options.wild_face
+    wild = None if state["palifico"] == PALIFICO or options.wild_face == face else options.wild_face
     faces = f"{_FACES[face]}s" + ("" if wild is None else f" or {_FACES[wild]}s")
     if action > bids:
         return f"Say exact: there {how_often('are', chance)} exactly {in_letters(quantity + 1)} {faces}."
@@ -156,7 +156,7 @@ def picture(options: Any, state: Any, viewer: int | None) -> Picture:
         bidder = playing[(playing.index(state["starter"]) + i) % len(playing)]
         tone = Tone.BRIGHT if i == state["num_bids"] - 1 else Tone.PLAIN
         made[bidder].append(Group(*_bid_shown(options, int(state["bids"][i])), tone=tone))
-    says_exact, rows = options.exact_call and not over and state["kind"] != PALIFICO, []
+    says_exact, rows = options.exact_call and not over and state["palifico"] != PALIFICO, []
     for seat in range(options.num_players):
         whose = seat_name(seat, viewer)
         if not state["in_round"][seat]:
@@ -183,7 +183,7 @@ def picture(options: Any, state: Any, viewer: int | None) -> Picture:
             )
             rows.append(Row("the last call", detail=f"of {describe_action(options, called)}", groups=hands))
         notes.append(_call_in_words(options, state, viewer))
-    if state["kind"] == PALIFICO and not over:
+    if state["palifico"] == PALIFICO and not over:
         notes.append("a palifico round: no dice are wild, and only players with one die may change the face")
     if over:
         left = np.flatnonzero(state["dice"])
@@ -213,7 +213,7 @@ def _call_in_words(options: Any, state: Any, viewer: int | None) -> str:
 def _faces_that_count(options: Any, state: Any) -> set[int]:
     """Indices of the faces that counted in the last call: of a bid on the wild face only it."""
     face, wild = int(state["shown_bid"]) % options.num_faces, options.wild_face
-    return {face} if wild is None or state["shown_kind"] == PALIFICO else {face, wild}
+    return {face} if wild is None or state["shown_palifico"] == PALIFICO else {face, wild}
 
 
 def _hand_shown(options: Any, state: Any, counts: Any) -> tuple[Die, ...]:

@@ -89,7 +89,7 @@ RULES = {
         "Each bid names more dice of the last one's face, or any number of a higher face.", _after_reset_quantity, _every_bid
     ),
 }
-# Values of a state's `kind`, which is the kind of its round.
+# Kinds of round: values of a state's `palifico`.
 USUAL = 0
 PALIFICO = 1
 ROUND_KINDS = {PALIFICO: "palifico"}  # the option that brings each kind but the usual one
@@ -161,7 +161,7 @@ def rule_number(kind, dice):
 @kernel(allocates=False)
 def _lowest(params, state, face):
     """The lowest quantity, minus 1, of a legal bid on a face index; at least `in_play` if there is none."""
-    rule = rule_number(state["kind"], state["dice"][state["seat"]])
+    rule = rule_number(state["palifico"], state["dice"][state["seat"]])
     return np.int64(params.lowest[rule, state["bid"] + 1, face])
 
 

@@ -181,7 +181,7 @@ def test_games_follow_the_rules_in_plain_python(options):
             if not oracle.over:
                 assert state["seat"] == oracle.mover
                 assert state["dice"][:seats].tolist() == oracle.dice
-                assert state["kind"] == oracle.palifico
+                assert state["palifico"] == oracle.palifico
                 assert state["exact_left"][:seats].tolist() == oracle.rights
     assert all(oracle.over for oracle in oracles)
     assert seen == {"bid", CALL} | ({EXACT} if variant.options.exact_call else set())
