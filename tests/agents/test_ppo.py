@@ -483,6 +483,7 @@ def test_a_policy_of_the_package_is_as_good_as_it_says(file):
     for field, greedy in (("measures", False), ("greedy_measures", True)):
         if about.get(field):
             found = measures_as_dicts(measure(policy.variant, Ppo(str(file), greedy), seed=about["seed"]))
+            found = [each for each in found if each["name"] != "NashConv"]  # younger than the files
             assert [each["name"] for each in found] == [each["name"] for each in about[field]]
             for ours, said in zip(found, about[field], strict=True):
                 for quantity in ("value", "optimum"):
