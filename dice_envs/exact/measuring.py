@@ -20,6 +20,7 @@ from dice_envs.core.options import check_range, check_seed, is_list, shown
 from dice_envs.core.work import Tell, counting, foretold, is_watched, work
 from dice_envs.exact.agents import Asked, Mixed, RandomAnswers, Repeats, Sampled, Stated, ask_again, asked, parts_of, probe
 from dice_envs.exact.contract import (
+    BEST_RESPONSE_WINS,
     EXPLOITABILITY,
     MOST_SAMPLE,
     NASH_CONV,
@@ -152,18 +153,23 @@ _BOUND = (
 
 
 def _measure_parts(variant: Variant, player: Mixed, effort: Effort, apply: Any) -> Measures:
-    """Measure the agents of a mixture and return the mean: what it is with one player, else a bound on the headline."""
+    """Measure the agents of a mixture and return the means: of what a best response wins a bound, of the rest what it is.
+
+    Raises:
+        ValueError: each of several other seats would draw an agent of its own.
+    """
+    if variant.facts.num_seats > 2 or variant.facts.cooperative:
+        raise ValueError(f"a mixture cannot be measured in {variant}, where each seat draws an agent of its own")
     found = [_measure(variant, each.agent, effort, apply).measures for each in player.parts]
-    alone = variant.facts.num_seats == 1 or variant.facts.cooperative
 
     def mean(own: Sequence[Measurement]) -> Measurement:
         first = own[0]
         value, optimum, gap, error = player.weights @ [(each.value, each.optimum, each.gap, each.error) for each in own]
-        name, note = (first.name, first.note) if alone else (f"{first.name}, at most", _BOUND)
+        bounds = first.name in (EXPLOITABILITY, NASH_CONV, BEST_RESPONSE_WINS)
+        name, note = (f"{first.name}, at most", _BOUND) if bounds else (first.name, first.note)
         return Measurement(name, float(value), float(optimum), float(gap), float(error), first.unit, note)
 
     measures = tuple(mean(own) for own in zip(*found, strict=True))
-    measures = measures if alone else measures[:1]
     return Measures(variant.game.name, variant.changed_options(), player.name, effort.seed, None, measures)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from dice_envs.core.dice import derived_seeds
 from dice_envs.core.game import Variant
-from dice_envs.core.machine import torch_threads
+from dice_envs.core.machine import check_extra, torch_threads
 from dice_envs.core.options import did_you_mean, parse_options, shown
 from dice_envs.core.own import FORMS, load_own, split_own
 from dice_envs.core.work import advance, work
@@ -113,6 +113,7 @@ def learn(variant: Variant, budget: Budget, spec: str, seed: int) -> dict[str, A
     """
     points: list[dict[str, float]] = []
     taken, seconds, measuring, due, step, name = 0, 0.0, 0.0, FIRST_MINUTE, 1, ""
+    check_extra("learners", "benchmark learners", "torch")
     with torch_threads(1), _streams(derived_seeds(seed, "algorithm")[0]):
         parse(spec)  # imports are not counted
         clock = time.process_time()

@@ -182,13 +182,27 @@ def test_one_agent_plays_a_whole_game_and_each_game_draws_anew():
 def test_whole_games_give_a_bound_and_say_why():
     variant = configure("liars_dice", num_dice=2)
     agents, weights = ["numbers", "random"], [0.25, 0.75]
-    (found,) = measure(variant, Mixture(agents, weights)).measures
+    found, *others = measure(variant, Mixture(agents, weights)).measures
+    assert [each.name for each in others] == ["best response wins, at most", "NashConv, at most"]
     parts = [measure(variant, agent).measures[0].value for agent in agents]
     assert found.name == "exploitability, at most"
     assert found.value == pytest.approx(np.dot(weights, parts), abs=1e-12)
     assert "which of the agents it faces" in found.note
     with pytest.raises(ValueError, match="one round"):
         measure(variant, (Mixture(agents), "random"))
+    for game, options in (("liars_dice", {"num_players": 3, "num_dice": 2}), ("shakes", {"mode": "maesters"})):
+        with pytest.raises(ValueError, match="each seat draws an agent of its own"):
+            measure(game, Mixture(["random", "random"]), **options)
+
+
+def test_what_is_won_from_a_given_opponent_is_the_mean():
+    options = {"pool_a": (6, 4), "pool_b": (6, 4)}
+    agents = ["random", "highest"]
+    parts = [measure("score_dice", agent, **options).measures for agent in agents]
+    found = measure("score_dice", Mixture(agents, [1, 3]), **options).measures
+    assert found[0].name == parts[0][0].name == "reward against highest"
+    assert found[0].value == pytest.approx(0.25 * parts[0][0].value + 0.75 * parts[1][0].value, abs=1e-12)
+    assert [each.name for each in found if "at most" in each.name] == ["exploitability, at most"]
 
 
 def test_with_one_player_it_is_the_mean():
