@@ -20,7 +20,7 @@ import numpy as np
 from dice_envs.core.dice import derived_seeds
 from dice_envs.core.game import Variant
 from dice_envs.core.machine import check_extra, torch_threads
-from dice_envs.core.options import did_you_mean, parse_options, shown
+from dice_envs.core.options import did_you_mean, is_whole, parse_options, shown
 from dice_envs.core.own import FORMS, load_own, split_own
 from dice_envs.core.work import advance, work
 from dice_envs.exact import measure
@@ -82,7 +82,21 @@ def make(spec: str, variant: Variant, seed: int, steps: int) -> Any:
         ImportError: its library is not installed.
     """
     algorithm, settings = parse(spec)
-    return algorithm(variant, seed, steps, **settings)
+    with _named(spec):
+        return algorithm(variant, seed, steps, **settings)
+
+
+@contextlib.contextmanager
+def _named(spec: str) -> Iterator[None]:
+    """A block in which an algorithm works: what it raises names it, in a line if the algorithm is somebody's own."""
+    try:
+        yield
+    except ValueError as problem:
+        raise ValueError(f"{spec}: {problem}") from None
+    except Exception as problem:
+        if split_own(spec) is None or isinstance(problem, ImportError):
+            raise
+        raise ValueError(f"{spec} has failed: {type(problem).__name__}: {problem}") from problem
 
 
 def parse(spec: str) -> tuple[Any, dict[str, Any]]:
@@ -94,7 +108,14 @@ def parse(spec: str) -> tuple[Any, dict[str, Any]]:
         raise ValueError(f"unknown algorithm {shown(name)}; known: {known}, or one of your own as {FORMS}{near}")
     algorithm = load_own(*own[:2], "algorithm") if own else pkgutil.resolve_name(ALGORITHMS[name])
     settings = parse_options([part for part in rest.split(",") if part])
-    allowed = list(inspect.signature(algorithm).parameters)[3:]
+    lacking = [each for each in ("train", "policy") if not callable(getattr(algorithm, each, None))]
+    given = list(inspect.signature(algorithm).parameters)
+    if lacking or len(given) < 3:
+        what = (
+            f"has no {lacking[0]}" if lacking else f"takes {', '.join(given) or 'nothing'}, and must take variant, seed, steps"
+        )
+        raise ValueError(f"{name} is no algorithm: it {what}")
+    allowed = given[3:]
     for key in settings:
         if key not in allowed:
             raise ValueError(f"{name} has no setting {shown(key)}; it has: {', '.join(allowed) or 'none'}")
@@ -122,7 +143,12 @@ def learn(variant: Variant, budget: Budget, spec: str, seed: int) -> dict[str, A
         over = False
         while not over:
             clock = time.process_time()
-            done = learner.train(min(step, budget.steps - taken))
+            with _named(spec):
+                done = learner.train(min(step, budget.steps - taken))
+            if not is_whole(done) or done < 1:
+                raise ValueError(
+                    f"{spec}: train must return how many steps it took, a whole number, 1 or more, not {shown(done)}"
+                )
             spent = time.process_time() - clock
             taken, seconds = taken + done, seconds + spent
             advance(spent)
@@ -130,8 +156,8 @@ def learn(variant: Variant, budget: Budget, spec: str, seed: int) -> dict[str, A
             over = taken >= budget.steps or seconds >= 60 * budget.minutes
             if over or (seconds >= 60 * due and seconds >= measuring):
                 clock = time.process_time()
-                policy = learner.policy()
-                with work():
+                with _named(spec), work():
+                    policy = learner.policy()
                     found = measure(variant, policy, seed=seed).measures[0]
                 measuring += time.process_time() - clock
                 name, due = found.name, 2 * seconds / 60
@@ -167,6 +193,6 @@ def reseed(seed: int) -> None:
 
 
 def summary(runs: Sequence[dict[str, Any]]) -> tuple[float, float, float]:
-    """Return the median of the runs' last values, the least and the greatest."""
-    values = [run["points"][-1]["value"] for run in runs]
-    return float(np.median(values)), min(values), max(values)
+    """Return the last value of the median run, and the least and the greatest of all runs."""
+    values = sorted(run["points"][-1]["value"] for run in runs)
+    return values[(len(values) - 1) // 2], values[0], values[-1]

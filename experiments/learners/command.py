@@ -12,6 +12,7 @@ import typer
 from dice_envs import TASKS
 from dice_envs.core.game import Variant, single_seat
 from dice_envs.core.options import check_range, did_you_mean, shown
+from dice_envs.core.own import FILES
 from dice_envs.experiments import ui
 from dice_envs.experiments.jobs import Processes, resumable
 from dice_envs.experiments.learners import ALGORITHMS, Budget, learn, parse, summary
@@ -29,9 +30,11 @@ from dice_envs.experiments.ui.pages import (
 
 LONGEST = 14 * 24 * 60.0  # minutes
 MOST_STEPS = 10**12
+LIBRARIES = ("open-spiel", "stable-baselines3", "sb3-contrib")
 INTRO = (
-    "Known learning algorithms on one game, each on one core, measured exactly while they learn: no games are sampled. "
-    "Minutes are processor time of training alone. Figures are medians over seeds, with the least and the greatest."
+    "Learning algorithms on one game, each on one core, measured exactly while they learn: no games are sampled. "
+    "Minutes are processor time of training alone. Figures are those of the median run, with the least and the greatest "
+    "over seeds."
 )
 
 
@@ -51,8 +54,9 @@ def learners(
     """Known learning algorithms on one game, each measured exactly while it learns.
 
     The algorithms are other people's code as its authors ship it (OpenSpiel, Stable-Baselines3), and this package's PPO. Each
-    learns on one core up to --steps or --minutes, whichever comes first, with several seeds. It is measured after 0.1 minutes
-    of training and after twice as many each time. A step is a decision in a game; of CFR and its like it is an iteration.
+    learns on one core up to about --steps or --minutes, whichever comes first, with several seeds. It is measured after about
+    0.1 minutes of training, after twice as many each time, and at the end. A step is a decision in a game; of CFR and its like
+    it is an iteration.
 
     An algorithm of your own is a class with three functions, see docs/algorithms.md. With --json finished runs are kept; after
     a stop the same command with --resume continues.
@@ -90,7 +94,8 @@ def learners(
         "game": variant.game.name,
         "options": variant.changed_options(),
         "budget": {"steps": steps, "minutes": minutes},
-        "versions": versions(),
+        "versions": versions(*LIBRARIES),
+        "own_code": dict(FILES),
         "runs": runs,
     }
     about = About(command, {"steps": steps, "minutes": minutes, "seeds": seeds}, seed)
@@ -129,7 +134,7 @@ def grid_of(title: str, found: Mapping[str, Sequence[dict[str, Any]]]) -> Grid:
         between = f"{least:.4f} to {greatest:.4f}" if len(runs) > 1 else ""
         rows.append((spec, f"{median:.4f}", between, f"{steps:,} {runs[0]['unit']}", f"{minutes:.1f}"))
     name = next(iter(found.values()))[0]["name"]
-    return Grid(title, ("algorithm", name, "over seeds", "steps", "core minutes"), rows)
+    return Grid(title, ("algorithm", name, "over seeds", "steps", "core minutes"), rows, words=(0, 2, 3))
 
 
 def _verdict(found: Mapping[str, Sequence[dict[str, Any]]]) -> str:

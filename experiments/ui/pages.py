@@ -178,10 +178,10 @@ def command_line(command: str, given: Mapping[str, Any]) -> str:
     return " ".join(parts)
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of the software that makes results: name → version."""
+def versions(*more: str) -> dict[str, str]:
+    """Return the versions of the software that makes results, and of `more` libraries: name → version."""
     found = {"dice-envs": dice_envs.__version__, "Python": platform.python_version()}
-    for name in VERSIONS_OF:
+    for name in (*VERSIONS_OF, *more):
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:

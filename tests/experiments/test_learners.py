@@ -120,6 +120,26 @@ def test_the_command_writes_what_it_shows_and_resumes(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("def policy", "def other"), "it has no policy"),
+        (("def train", "def other"), "it has no train"),
+        (("seed, steps, legal=1", "seed"), "must take variant, seed, steps"),
+        (("return steps", "return None"), "train must return how many steps it took"),
+        (("return lambda observations, masks: masks / masks.sum(axis=1, keepdims=True)", "return None"), "an agent is a spec"),
+        (("masks / masks.sum(axis=1, keepdims=True)", "masks[:, :3]"), "Lazy: <lambda> in liars_dice: probabilities must have"),
+        (("self.legal = legal", "1 / 0"), "has failed: ZeroDivisionError"),
+    ],
+)
+def test_a_faulty_algorithm_of_ones_own_is_named_in_a_line(tmp_path, change, message):
+    own = tmp_path / "own.py"
+    own.write_text(textwrap.dedent(OWN).replace(*change))
+    said = refusal("benchmark", "learners", "liars_dice_openspiel_1", f"{own}:Lazy", "--steps", "5")
+    assert message in said
+    assert str(own) in said
+
+
+@pytest.mark.parametrize(
     ("words", "message"),
     [
         (["liars_dice_openspiel_1", "nobody"], "unknown algorithm"),
