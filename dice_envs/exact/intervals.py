@@ -102,7 +102,8 @@ def ratio_half_width(parts: np.ndarray, wholes: np.ndarray, most: float) -> floa
         rest = parts - ratio * wholes
         return mean_interval(rest, *_trusted(rest, -most * (1 + max(ratio, 0)), most * max(0, 1 - ratio)))
 
-    upper = 1.0 if limits(1.0)[1] >= 0 else float(brentq(lambda tried: limits(tried)[1], ratio, 1.0, xtol=1e-6))
+    all_taken = limits(1.0)[1] >= -_SEEN * most  # but for rounding
+    upper = 1.0 if all_taken else float(brentq(lambda tried: limits(tried)[1], ratio, 1.0, xtol=1e-6))
     far = ratio - 1.0
     while limits(far)[0] < 0 and far > -1e6:
         far = ratio - 2 * (ratio - far)

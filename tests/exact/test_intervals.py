@@ -12,6 +12,7 @@ from dice_envs.exact.intervals import (
     anytime_half_width,
     half_width,
     mean_interval,
+    ratio_half_width,
     results_half_width,
     share_half_width,
     t95,
@@ -136,3 +137,8 @@ def test_intervals_at_any_time_are_not_much_wider():
         assert 1.5 < anytime_half_width(values := rng.integers(0, 2, count), 0, 1) / half_width(values, 0, 1) < 1.9
     assert anytime_half_width(np.array([]), 0, 1) == 1
     assert anytime_half_width(np.zeros(5), 0, 0) == 0
+
+
+def test_a_share_of_all_but_for_rounding_has_an_interval():
+    wholes = np.random.default_rng(1).random(100)
+    assert ratio_half_width(wholes - 1e-17, wholes, 2.0) == pytest.approx(ratio_half_width(wholes, wholes, 2.0))

@@ -44,7 +44,7 @@ AS_IT_IS = ({}, "")
 def players(game):
     """A spec of every agent that plays the game."""
     for name in for_game(game):
-        if (game, name) not in FOR_OTHERS and name not in ("ppo", "chat"):
+        if (game, name) not in FOR_OTHERS and name not in ("ppo", "chat", "mix"):
             yield "mcts:4" if name == "mcts" else name
 
 
