@@ -106,6 +106,7 @@ SEARCHES = (
 ROWS = {
     "random": Row(None, ("random",)),
     "mcts": Row(None, (SEARCH, *(f"{SEARCH},{settings}" for settings in SEARCHES)), search_is_offered),
+    "mix": Row(None, (f"mix:0.5*random+0.5*{SEARCH}",)),
     "ppo": Row(None, ("ppo", "ppo,greedy=true")),
     "hint": Row(None, ("hint:games=20",)),
     "nash": Row(("fatestones", "liars_dice", "score_dice"), ("nash", "nash:1e-2"), has_a_value),
