@@ -124,3 +124,18 @@ def test_tests_call_functions_with_arguments_that_they_take():
             except TypeError as problem:
                 pytest.fail(f"{path}:{call.lineno} {call.func.id}: {problem}")
     assert looked_at > 1000
+
+
+# Each game's file has its own; an example is read by itself; the rest are private to two programs.
+SAME = {"ActorCritic", "Group", "Options", "Params", "Played", "Table"}
+
+
+def test_no_class_has_the_name_of_another():
+    found = [
+        node.name
+        for folder in FOLDERS
+        for tree in trees(folder).values()
+        for node in tree.body
+        if isinstance(node, ast.ClassDef)
+    ]
+    assert {name for name in found if found.count(name) > 1 and not name.startswith("_")} == SAME

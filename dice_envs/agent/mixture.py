@@ -28,7 +28,7 @@ from dice_envs.core.game import Variant
 from dice_envs.core.options import check_list, shown
 
 FORM = "WEIGHT*AGENT+WEIGHT*AGENT"
-_PARTS = re.compile(r"\+(?=\d*\.?\d+\*)")
+_PARTS = re.compile(r"\+(?=[\d.]+(?:e[-+]?\d+)?\*)")
 
 
 @dataclasses.dataclass(eq=False, repr=False)
@@ -56,17 +56,17 @@ class Mixture:
             raise ValueError("agents must be one or more, not none")
         given, agents = self.agents, [as_agent(each) for each in self.agents]
         self.agents = [each if is_stochastic(each) else resolve(each) for each in agents]
-        self._specs = {id(agent): spec for agent, spec in zip(self.agents, given, strict=True) if isinstance(spec, str)}
+        self._specs = [pair for pair in zip(self.agents, given, strict=True) if isinstance(pair[1], str)]
         shares = self.shares()
         if any(isinstance(each, Mixture) for each in self.agents):
             parts = [(share, each) for share, each in zip(shares, self.agents, strict=True)]
             whole = [Mixture([each]) if not isinstance(each, Mixture) else each for _, each in parts]
             self.weights = [share * inner for (share, _), each in zip(parts, whole, strict=True) for inner in each.shares()]
             self.agents = [inner for each in whole for inner in each.agents]
-            self._specs |= {number: spec for each in whole for number, spec in each._specs.items()}
+            self._specs += [pair for each in whole for pair in each._specs]
 
     def __repr__(self) -> str:
-        names = [self._specs.get(id(each)) or name_of(each) for each in self.agents]
+        names = [next((spec for agent, spec in self._specs if agent is each), name_of(each)) for each in self.agents]
         return "mix:" + "+".join(f"{share:.4g}*{name}" for share, name in zip(self.shares(), names, strict=True))
 
     def shares(self) -> np.ndarray:
@@ -82,11 +82,9 @@ class Mixture:
     def promises(self) -> Promises:
         """It remembers which agent it is in this game, and what each agent remembers."""
         resigns = any(promises_of(each).resigns for each in self.agents)
-        notes = [(f"of {number}", memory.dtype) for number, memory in self._memories(0) if memory is not None]
-        return Promises(remembers=np.dtype([("game", np.int16), *notes]), resigns=resigns)
-
-    def _memories(self, count: int) -> list[tuple[int, np.ndarray | None]]:
-        return [(number, fresh_memory(each, count)) for number, each in enumerate(self.agents)]
+        memories = enumerate(fresh_memory(each, 0) for each in self.agents)
+        notes = [(f"of {number}", memory.dtype) for number, memory in memories if memory is not None]
+        return Promises(remembers=np.dtype([("game", np.int32), *notes]), resigns=resigns)
 
     def check_variant(self, variant: Variant) -> None:
         """Raise ValueError if one of the agents does not play the variant."""

@@ -257,7 +257,7 @@ class Whole(str):
     """A line that is never wrapped, such as one with the name of a file."""
 
 
-class Table(NamedTuple):
+class SolvedTable(NamedTuple):
     """A table of texts. The columns of these numbers hold words and are aligned left, the others right."""
 
     title: str
@@ -266,7 +266,7 @@ class Table(NamedTuple):
     words: Collection[int] = (0,)
 
 
-class Plot(NamedTuple):
+class SolvedPlot(NamedTuple):
     """A plot: the name of its file, its caption, a function that draws it on axes of matplotlib, its size in inches."""
 
     name: str
@@ -276,7 +276,7 @@ class Plot(NamedTuple):
 
 
 # A line, a table, or a line in parts, where a pair is a text with a style of rich, such as "bold".
-Shown: TypeAlias = str | Table | tuple[str | tuple[str, str], ...]
+Shown: TypeAlias = str | SolvedTable | tuple[str | tuple[str, str], ...]
 
 
 class Solved(NamedTuple):
@@ -284,7 +284,7 @@ class Solved(NamedTuple):
 
     shown: Sequence[Shown]  # in the order in which it is printed
     data: Any  # what `--json` writes
-    plot: Plot | None = None
+    plot: SolvedPlot | None = None
 
 
 # --- a game's answers ---------------------------------------------------------------------------------------------

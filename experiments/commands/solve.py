@@ -15,7 +15,7 @@ from rich.text import Text
 
 from dice_envs.core.game import Game, load, names, single_seat
 from dice_envs.exact import offered
-from dice_envs.exact.contract import Solved, Table, Whole
+from dice_envs.exact.contract import Solved, SolvedTable, Whole
 from dice_envs.experiments import ui
 from dice_envs.experiments.jobs import on_ray, resumable
 from dice_envs.experiments.ui.grids import Grid
@@ -79,7 +79,7 @@ def _declared(name: str, hint: Any) -> Any:
 
 def _show(found: Solved) -> None:
     for each in found.shown:
-        if isinstance(each, Table):
+        if isinstance(each, SolvedTable):
             Grid(*each).show()
         elif isinstance(each, Whole):
             ui.console.whole_line(each)

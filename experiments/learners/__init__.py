@@ -36,9 +36,9 @@ ALGORITHMS = {
     "cfr_plus": f"{_HERE}.openspiel:CFRPlus",
     "deep_cfr": f"{_HERE}.openspiel:DeepCFR",
     "dqn": f"{_HERE}.stable_baselines3:PastSelvesDQN",
-    "equilibrium": f"{_HERE}.runs:Equilibrium",
+    "equilibrium": f"{_HERE}.runs:EquilibriumPPO",
     "escher": f"{_HERE}.openspiel:ESCHER",
-    "every_hand": f"{_HERE}.runs:EveryHand",
+    "every_hand": f"{_HERE}.runs:EveryHandPPO",
     "external_mccfr": f"{_HERE}.openspiel:ExternalMCCFR",
     "maskable_ppo": f"{_HERE}.runs:PastSelvesPPO",
     "mmd": f"{_HERE}.openspiel:MMD",
@@ -53,7 +53,7 @@ ALGORITHMS = {
 }
 
 
-class Learner(Protocol):
+class Algorithm(Protocol):
     """An algorithm that learns to play a game."""
 
     unit: str = DECISIONS
@@ -116,8 +116,9 @@ def parse(spec: str) -> tuple[Any, dict[str, Any]]:
         )
         raise ValueError(f"{name} is no algorithm: it {what}")
     allowed = given[3:]
+    takes_any = inspect.Parameter.VAR_KEYWORD in [each.kind for each in inspect.signature(algorithm).parameters.values()]
     for key in settings:
-        if key not in allowed:
+        if key not in allowed and not takes_any:  # else it checks them
             raise ValueError(f"{name} has no setting {shown(key)}; it has: {', '.join(allowed) or 'none'}")
     return algorithm, settings
 

@@ -18,7 +18,7 @@ from dice_envs import Mixture
 from dice_envs.agent import Turn, draw_actions
 from dice_envs.core.game import Variant, configure
 from dice_envs.core.machine import needs
-from dice_envs.envs.openspiel import PolicyAgent, openspiel_game
+from dice_envs.envs.openspiel import openspiel_game
 from dice_envs.experiments.learners import DECISIONS, reseed
 
 with needs("learners", "benchmark learners"):
@@ -70,7 +70,7 @@ def tensors_of(turn: Turn, game: Any) -> np.ndarray:
     return np.concatenate([seats, dice, bids], axis=1)
 
 
-class NetworkPolicy:
+class SeatNetworks:
     """A network of information states for each seat as an agent: logits, whose softmax is over the legal actions."""
 
     def __init__(self, game: Any, networks: Sequence[Callable[[torch.Tensor], torch.Tensor]]) -> None:
@@ -113,11 +113,6 @@ class StatePolicy:
         return chances
 
 
-def agent_of(game: Any, policy: Any) -> Any:
-    """Return a policy of OpenSpiel as an agent."""
-    return StatePolicy(game, policy.action_probabilities) if is_own(game) else PolicyAgent(game, policy)
-
-
 def explicit(variant: Variant) -> Any:
     """Return the game for algorithms that walk all of it. ValueError unless it is OpenSpiel's own."""
     game = game_of(variant)
@@ -157,12 +152,15 @@ class _ByPlaying:
         """Return the network of an agent's policy, which gives logits."""
         raise NotImplementedError
 
-    def policy(self) -> NetworkPolicy:
-        return NetworkPolicy(self.game, [self.network(agent) for agent in self.agents])
+    def policy(self) -> SeatNetworks:
+        return SeatNetworks(self.game, [self.network(agent) for agent in self.agents])
 
 
 class NFSP(_ByPlaying):
-    """Neural fictitious self-play, with the published settings. Its policy is the average one."""
+    """Neural fictitious self-play, with the published settings. Its policy is the average one.
+
+    Both networks take the average one's batch size: OpenSpiel's class has one for both.
+    """
 
     def __init__(self, variant: Variant, seed: int, steps: int) -> None:
         inner = {
@@ -224,16 +222,16 @@ def _redraw(*networks: nn.Module) -> None:
 
 
 class DeepCFR:
-    """Deep counterfactual regret minimisation, with the settings of OpenSpiel's example for Kuhn poker, but larger networks."""
+    """Deep counterfactual regret minimisation, with the settings of OpenSpiel's example."""
 
     unit = ITERATIONS
 
     def __init__(self, variant: Variant, seed: int, steps: int) -> None:
         self.game = explicit(variant)
         self.solver = deep_cfr.DeepCFRSolver(
-            self.game, (128, 128), (128, 128), num_iterations=1, num_traversals=100, learning_rate=1e-3,
-            batch_size_advantage=512, batch_size_strategy=512, policy_network_train_steps=400,
-            advantage_network_train_steps=200, seed=seed % 2**31,
+            self.game, (64,), (64,), num_iterations=1, num_traversals=375, learning_rate=1e-3, batch_size_advantage=256,
+            batch_size_strategy=256, memory_capacity=100_000, policy_network_train_steps=2500,
+            advantage_network_train_steps=375, seed=seed % 2**31,
         )  # fmt: skip
         reseed(seed)
 
@@ -241,9 +239,9 @@ class DeepCFR:
         self.solver.solve()
         return 1
 
-    def policy(self) -> NetworkPolicy:
+    def policy(self) -> SeatNetworks:
         # Its last layer is a softmax over all actions: the logarithm gives it back over the legal ones.
-        return NetworkPolicy(self.game, [lambda seen: self.solver._policy_network(seen).clamp_min(1e-30).log()] * 2)
+        return SeatNetworks(self.game, [lambda seen: self.solver._policy_network(seen).clamp_min(1e-30).log()] * 2)
 
 
 class ESCHER:
@@ -264,15 +262,14 @@ class ESCHER:
         escher.train(self.config, self.agent)
         return int(self.agent.num_touched - before)
 
-    def policy(self) -> NetworkPolicy:
-        return NetworkPolicy(self.game, [self.agent.avg_policy_net] * 2)
+    def policy(self) -> SeatNetworks:
+        return SeatNetworks(self.game, [self.agent.avg_policy_net] * 2)
 
 
 class CFRPlus:
     """CFR+, compiled. Its policy is the average."""
 
     unit = ITERATIONS
-    at_once = 1
 
     def __init__(self, variant: Variant, seed: int, steps: int) -> None:
         self.game = explicit(variant)
@@ -290,7 +287,7 @@ class CFRPlus:
         return steps
 
     def policy(self) -> StatePolicy:
-        return agent_of(self.game, self.solver.average_policy())
+        return StatePolicy(self.game, self.solver.average_policy().action_probabilities)
 
 
 class ExternalMCCFR(CFRPlus):
@@ -325,7 +322,7 @@ class MMD:
         return steps
 
     def policy(self) -> StatePolicy:
-        return agent_of(self.game, self.solver.get_avg_policies())
+        return StatePolicy(self.game, self.solver.get_avg_policies().action_probabilities)
 
 
 class PSRO:
@@ -352,5 +349,5 @@ class PSRO:
         return 1
 
     def policy(self) -> list[Mixture]:
-        agents = [[agent_of(self.game, each) for each in own] for own in self.solver.get_policies()]
+        agents = [[StatePolicy(self.game, each.action_probabilities) for each in own] for own in self.solver.get_policies()]
         return [Mixture(*own) for own in zip(agents, self.solver.get_meta_strategies(), strict=True)]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, ClassVar
 
 from dice_envs.core.game import Variant
+from dice_envs.core.options import shown
 from dice_envs.experiments.learners import DECISIONS
 from dice_envs.experiments.sweep import RECIPES
 from dice_envs.learn import TrainingCallback
-from dice_envs.learn.presets import plan_of
+from dice_envs.learn.presets import Preset, plan_of
 from dice_envs.learn.run import TrainingRun, open_run
 
 
-class Equilibrium:
+class EquilibriumPPO:
     """The preset "equilibrium", with the settings of the preset that are given."""
 
     unit = DECISIONS
@@ -20,6 +22,9 @@ class Equilibrium:
     changes: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, variant: Variant, seed: int, steps: int, **settings: Any) -> None:
+        known = [field.name for field in dataclasses.fields(Preset)]
+        for name in settings.keys() - set(known):
+            raise ValueError(f"there is no setting {shown(name)}; settings are: {', '.join(known)}")
         # Measured by the benchmark alone; nothing is written.
         fixed = {"steps": steps, "threads": 1, "measure_every": 0}
         plan = plan_of(variant, self.preset, {**self.changes, **settings, **fixed}, seed, self.learner)
@@ -34,13 +39,13 @@ class Equilibrium:
         return self.run.policy
 
 
-class EveryHand(Equilibrium):
+class EveryHandPPO(EquilibriumPPO):
     """The same, with values over all hands of the other player."""
 
     changes: ClassVar[dict[str, Any]] = {"every_hand": True}
 
 
-class PublishedPPO(Equilibrium):
+class PublishedPPO(EquilibriumPPO):
     """The best PPO of Rudolph et al. (2025), see `dice_envs.experiments.sweep.RECIPES`."""
 
     changes: ClassVar[dict[str, Any]] = {**RECIPES["published"], "keep": "last"}
@@ -52,7 +57,7 @@ class PublishedMMD(PublishedPPO):
     changes: ClassVar[dict[str, Any]] = {**PublishedPPO.changes, "proximal": 0.025}
 
 
-class PastSelvesPPO(Equilibrium):
+class PastSelvesPPO(EquilibriumPPO):
     """SB3-contrib's MaskablePPO with the preset "quick", against twenty of its past selves."""
 
     preset, learner = "quick", "sb3"

@@ -63,9 +63,9 @@ class Table:
         # anew loses the clicks of that moment.
         self.listeners: list[Callable[[], None]] = []
         self.changes = 0  # number of changes so far
-        views = [View(self, "seat", seat) for seat in sitting.people] or [View(self, "watch")]
-        together = [View(self, "together")] if len(sitting.people) > 1 else []
-        views = [*views, *together, View(self, "maker")]
+        views = [TableView(self, "seat", seat) for seat in sitting.people] or [TableView(self, "watch")]
+        together = [TableView(self, "together")] if len(sitting.people) > 1 else []
+        views = [*views, *together, TableView(self, "maker")]
         self.links = {f"/{view.kind}/{secrets.token_urlsafe(24)}": view for view in views}  # path → view
         self._prepared: Sitting | None = None  # the game whose agents have prepared themselves
         self._courses = 0  # number of new games and undos
@@ -251,7 +251,7 @@ class Table:
 
 
 @dataclasses.dataclass(frozen=True)
-class View:
+class TableView:
     """The target of a link: a table, and the rights there."""
 
     table: Table
@@ -408,7 +408,7 @@ class Tables:
         self.pause = pause  # seconds before each move of an agent
         # Run the slow work of all tables, some at a time, so that the event loop is free for the pages.
         self.threads: Executor = ThreadPoolExecutor(4 + (os.cpu_count() or 1), "page")
-        self.views: dict[str, View] = {}  # path of a link → the view to which it leads
+        self.views: dict[str, TableView] = {}  # path of a link → the view to which it leads
 
     def add(self, sitting: Sitting) -> Table:
         """Return a new table for the game, with all compiled that moves need: later that would block the server."""

@@ -18,7 +18,7 @@ from nicegui import events, ui
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
 from dice_envs.core.view import Row, as_die
-from dice_envs.experiments.web import View
+from dice_envs.experiments.web import TableView
 from dice_envs.experiments.web.parts import TAKEN, button, die, heading, markup, reporting, sentence, words
 from dice_envs.table.advice import Advice, Judged, Point, Review, Split, amount, level, noted
 
@@ -92,14 +92,14 @@ def show_moves(page: TablePage) -> None:
         _grid(grid, add)
 
 
-def _why_not(view: View, action: int | None) -> str:
+def _why_not(view: TableView, action: int | None) -> str:
     """Return why a bid is not legal now, in the game's words; "" if it is, or if there is no such bid."""
     if action is None or action in view.sitting.legal():
         return ""
     return view.sitting.variant.why_not(view.sitting.state, action).text()
 
 
-def _dice_to_choose(view: View) -> dict[str, str]:
+def _dice_to_choose(view: TableView) -> dict[str, str]:
     """Return the dice of the person to move by their numbers in the picture, as HTML; those of a strip are one die's faces."""
     row = next((row for row in view.picture().rows if row.mark), Row(""))
     dice = [each for each in map(as_die, row.dice) if each.face is not None]

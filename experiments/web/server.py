@@ -29,7 +29,7 @@ with needs("web", "the page"):
     from starlette.middleware.trustedhost import TrustedHostMiddleware
     from starlette.responses import PlainTextResponse
 
-from dice_envs.experiments.web import PAUSE, Kind, Tables, View
+from dice_envs.experiments.web import PAUSE, Kind, Tables, TableView
 from dice_envs.experiments.web.start_page import StartPage, link_page, tiles
 from dice_envs.experiments.web.table_page import TablePage
 
@@ -172,12 +172,12 @@ def _add_pages(tables: Tables, token: str, usual: str) -> None:
     def start(game: str = usual) -> None:
         StartPage(tables, game, f"&token={token}" if token else "")
 
-    def found(request: Request) -> View:
+    def found(request: Request) -> TableView:
         if request.url.path not in tables.views:
             raise HTTPException(404)
         return tables.views[request.url.path]
 
-    def show(request: Request, view: View = Depends(found)) -> None:  # noqa: B008
+    def show(request: Request, view: TableView = Depends(found)) -> None:  # noqa: B008
         if view.kind == "maker":
             link_page(view.table, _base(request, alone=not token), alone=not token)
         else:

@@ -1,6 +1,6 @@
 """The page of a table for one view: picture, moves to click, history and tools.
 
-Everything sent is built from the seat's own view (`View`), so that nothing hidden reaches the browser.
+Everything sent is built from the seat's own view (`TableView`), so that nothing hidden reaches the browser.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from nicegui import ui
 
-from dice_envs.experiments.web import PAUSE, View, panels
+from dice_envs.experiments.web import PAUSE, TableView, panels
 from dice_envs.experiments.web.parts import SCRIPT, begin, bullets, button, heading, keys, markup, sentence, words
 from dice_envs.pictures.render import svg
 from dice_envs.table.advice import Advice, MoveValue
@@ -58,7 +58,7 @@ OTHERS = "New game deals again. Another game leads to all games, options and opp
 class TablePage:
     """The page of one browser tab; each tab of a view has its own. With `home` it links to the start page."""
 
-    def __init__(self, view: View, home: bool) -> None:
+    def __init__(self, view: TableView, home: bool) -> None:
         self.view, self.table = view, view.table
         self.client = ui.context.client
         self.at: int | None = None  # the position shown; None: the present one
@@ -262,7 +262,7 @@ class TablePage:
     # --- moves --------------------------------------------------------------------------------------------------------
 
     def play(self, action: int, moves: int) -> None:
-        """Play an action; see `View.play`."""
+        """Play an action; see `TableView.play`."""
         self.at = self.until = None
         self.view.play(action, moves)
 
@@ -471,7 +471,7 @@ def _choice(row: MoveValue, mixed: bool, bold: bool) -> str:
     return f"<tr{' class=close' if bold else ''}>{cells}</tr>"
 
 
-def _step(view: View, hinted: bool, advice: Advice | None) -> tuple[int, str, Sequence[str]]:
+def _step(view: TableView, hinted: bool, advice: Advice | None) -> tuple[int, str, Sequence[str]]:
     """Return the number of the present step, its heading and sentences. Steps that lie behind are not shown again."""
     sitting = view.sitting
     if (review := view.table.review) is not None:

@@ -218,6 +218,10 @@ def test_specs_name_mixtures():
     assert str(mixture) == "mix:0.7*nash+0.3*numbers:bluff=0.5,threshold=0.3"
     assert mixture.shares().tolist() == pytest.approx([0.7, 0.3])
     assert measure(ONE, "mix:1*nash+0*random").measures[0].value == measure(ONE, "nash").measures[0].value
+    small = Mixture(["nash", "random"], [1e-6, 1])
+    assert make_agent(str(small)).shares().tolist() == pytest.approx(small.shares().tolist())
+    small.agents[1] = make_agent("numbers")
+    assert "random" not in str(small)
     for spec in ("mix:nash", "mix:0.5*nobody", "mix:x*nash"):
         with pytest.raises(ValueError, match="mix|nobody"):
             make_agent(spec)

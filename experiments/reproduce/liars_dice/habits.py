@@ -244,7 +244,7 @@ def _first_bids(rules: RoundRules, quantities: Asking, faces: Asking) -> np.ndar
     return np.divide(by_quantity * by_face, weight, out=np.zeros_like(by_face), where=weight > 0)
 
 
-class Mixed(Source):
+class MixedHabits(Source):
     """A player that takes a part of its play from another, as a source."""
 
     def __init__(self, round_: Round, own: Source, other: Source, part: Replaced) -> None:
@@ -299,7 +299,7 @@ def wins_against(solution: Solution, agent: Any, parts: Mapping[str, Replaced] =
         round_ = Round(solution.variant, dice)
         own = [source_of(round_, player, agent, player, streams) for player in range(2)]
         for name, part in parts.items():
-            mixed = [Mixed(round_, own[player], solved, part) for player in range(2)]
+            mixed = [MixedHabits(round_, own[player], solved, part) for player in range(2)]
             ((starting,),) = Walk(round_, (mixed[0], solved), [Coalition((), np.array([0.0, 1.0]))]).values()
             ((following,),) = Walk(round_, (solved, mixed[1]), [Coalition((), np.array([1.0, 0.0]))]).values()
             found[name][dice] = RoundChances(float(starting), float(following), *solved.certificate.plays.tolist())

@@ -10,7 +10,7 @@ import numpy as np
 
 from dice_envs.core.files import NOT_KEPT
 from dice_envs.core.game import Variant
-from dice_envs.exact.contract import Plot, Shown, Solved, Table, Whole, plus_minus
+from dice_envs.exact.contract import Shown, Solved, SolvedPlot, SolvedTable, Whole, plus_minus
 from dice_envs.games.liars_dice.exact.shares import check_measurable
 from dice_envs.games.liars_dice.exact.solution import Solution
 from dice_envs.games.liars_dice.exact.solver import OutOfTimeError, Progress, solve, throttled
@@ -117,7 +117,7 @@ def _percent(shares: np.ndarray) -> str:
     return " / ".join(plus_minus(share, None, percent=True) for share in shares)
 
 
-def _table(solution: Solution) -> Table:
+def _table(solution: Solution) -> SolvedTable:
     """Return a table of all rounds, with the starter's chances for two players and everyone's shares for more."""
     single, of_two = solution.variant.options.rounds == "single", solution.variant.options.num_players == 2
     headings, last = ["dice of the starter v other", "wins the round", "between", "and"], [] if single else ["wins the game"]
@@ -132,7 +132,7 @@ def _table(solution: Solution) -> Table:
             figures = [f"{chance:.7f}" for chance in (found.value, found.lower, found.upper)]
         made = [f"{each.iterations:,}" if each.iterations else "exact", f"{each.seconds:.1f}"]
         rows.append([_named(dice), *figures, *made, *(f"{solution.certificates[dice].value:.7f}" for _ in last)])
-    return Table("", [*headings, "iterations", "seconds", *last], rows, (0, len(headings), len(headings) + 1))
+    return SolvedTable("", [*headings, "iterations", "seconds", *last], rows, (0, len(headings), len(headings) + 1))
 
 
 def _of_two(solution: Solution) -> list[str]:
@@ -155,7 +155,7 @@ def _of_a_table(solution: Solution) -> list[str]:
     ]
 
 
-def _plot(solution: Solution) -> Plot:
+def _plot(solution: Solution) -> SolvedPlot:
     """Plot the shares of each round as bars, one on another, the starter's first."""
     rounds = list(solution.rounds)[-MOST_PLOTTED:]
     what = "share of the win, %" if solution.variant.options.rounds == "single" else "% of games won"
@@ -173,4 +173,4 @@ def _plot(solution: Solution) -> Plot:
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=shares.shape[1])
 
     caption = f"{what} by each player when all play the solution, by the dice of those left, the starter's first."
-    return Plot("liars_dice_shares", caption, draw, (8, 1.5 + 0.3 * len(rounds)))
+    return SolvedPlot("liars_dice_shares", caption, draw, (8, 1.5 + 0.3 * len(rounds)))

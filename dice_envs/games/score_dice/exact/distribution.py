@@ -27,7 +27,7 @@ import numpy as np
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_choice
 from dice_envs.core.work import advance
-from dice_envs.exact.contract import Plot, Shown, Solved, Table
+from dice_envs.exact.contract import Shown, Solved, SolvedPlot, SolvedTable
 from dice_envs.games.score_dice import Options
 
 PAIRINGS = ("sorted", "unsorted")
@@ -418,7 +418,7 @@ def solve_game(
         found = score_distribution(options.pool_a, options.pool_b, options.ties, pairing)
     rows = [(f"{score:+d}" if score else "0", f"{float(chance):.6f}", str(chance)) for score, chance in found.chances.items()]
     bias, ties, closeness = found.cells
-    shown: list[Shown] = [Table(game, ("score", "chance", "exactly"), rows, ())]
+    shown: list[Shown] = [SolvedTable(game, ("score", "chance", "exactly"), rows, ())]
     shown.append(f"win bias {bias}, ties {ties} %, closeness {closeness}")
     data = {
         "win_bias": float(found.win_bias),
@@ -426,7 +426,7 @@ def solve_game(
         "closeness": found.closeness,
         "distribution": {str(score): str(chance) for score, chance in found.chances.items()},
     }
-    plot = Plot(
+    plot = SolvedPlot(
         "score_dice_distribution", "The exact distribution of the score.", lambda axes: plot_histogram(axes, found, game)
     )
     return Solved(shown, data, plot if report else None)

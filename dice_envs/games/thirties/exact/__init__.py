@@ -22,7 +22,7 @@ from dice_envs.core.dice import faces_of, new_streams
 from dice_envs.core.game import Variant, configure
 from dice_envs.core.own import load_own, split_own
 from dice_envs.core.work import advance
-from dice_envs.exact.contract import ActionValues, Effort, Measurement, ResponseValues, Shown, Solved, Table, Unit, Whole
+from dice_envs.exact.contract import ActionValues, Effort, Measurement, ResponseValues, Shown, Solved, SolvedTable, Unit, Whole
 from dice_envs.games.thirties import GAME, GOALS, MAX_FACES, Options
 from dice_envs.games.thirties.exact.figures import analyse
 from dice_envs.games.thirties.exact.strategies import Dice as Dice
@@ -312,7 +312,7 @@ def solve_game(
     rows = [(label, "infinite" if figure is None else f"{float(figure):.6f}") for label, figure in of_strategy.items()]
     shown: list[Shown] = [
         f"{chosen.name}, {kind}; {rules.num_dice} dice, {rules.num_faces} faces, target {rules.target}",
-        Table("", (), rows, (0, 1)),
+        SolvedTable("", (), rows, (0, 1)),
         f"{'value' if strategy else 'best value'} for {goal}: {float(value):.6f}",
     ]
     if strategy:
