@@ -8,10 +8,10 @@ about so many more, and returns how many it took; `policy()` returns what `dice_
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import pkgutil
 import random
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -22,13 +22,15 @@ from dice_envs.core.game import Variant
 from dice_envs.core.machine import check_extra, torch_threads
 from dice_envs.core.options import did_you_mean, is_whole, parse_options, shown
 from dice_envs.core.own import FORMS, load_own, split_own
-from dice_envs.core.work import advance, work
+from dice_envs.core.work import advance, clock, work
 from dice_envs.exact import measure
 
 DECISIONS = "decisions"  # the usual step: one decision of a player in a game
 FIRST_MINUTE = 0.1  # of training before the first measurement; each later one comes after twice as many
 AT_ONCE = 0.05  # minutes of training that an algorithm is asked for at a time, about
 MOST_FASTER = 4  # times as many steps as the last time, at most
+
+core_seconds = functools.partial(clock, "process_time")
 
 _HERE = "dice_envs.experiments.learners"
 # Name → where its class is: imported when it is first used, since each needs other libraries.
@@ -127,7 +129,8 @@ def learn(variant: Variant, budget: Budget, spec: str, seed: int) -> dict[str, A
     """Let an algorithm learn on one core, and measure it on the way.
 
     Measurements come after FIRST_MINUTE of training and after twice as many each time, and at the end; but not before training
-    has taken as long as measuring. Only training counts. Advances by seconds of training.
+    has taken as long as measuring. Only training counts, without the compilation of kernels. Advances by seconds of
+    training.
 
     Returns:
         `algorithm`, `seed`, `unit`; `points`, each with its `steps`, `minutes` of processor time, and the `value` and `error`
@@ -138,29 +141,29 @@ def learn(variant: Variant, budget: Budget, spec: str, seed: int) -> dict[str, A
     check_extra("learners", "benchmark learners", "torch")
     with torch_threads(1), _streams(derived_seeds(seed, "algorithm")[0]):
         parse(spec)  # imports are not counted
-        clock = time.process_time()
+        began = core_seconds()
         learner = make(spec, variant, seed, budget.steps)
-        seconds += time.process_time() - clock
+        seconds += core_seconds() - began
         over = False
         while not over:
-            clock = time.process_time()
+            began = core_seconds()
             with _named(spec):
                 done = learner.train(min(step, budget.steps - taken))
             if not is_whole(done) or done < 1:
                 raise ValueError(
                     f"{spec}: train must return how many steps it took, a whole number, 1 or more, not {shown(done)}"
                 )
-            spent = time.process_time() - clock
+            spent = core_seconds() - began
             taken, seconds = taken + done, seconds + spent
             advance(spent)
             step = max(1, min(MOST_FASTER * step, int(done * 60 * AT_ONCE / max(spent, 1e-3))))
             over = taken >= budget.steps or seconds >= 60 * budget.minutes
             if over or (seconds >= 60 * due and seconds >= measuring):
-                clock = time.process_time()
+                began = core_seconds()
                 with _named(spec), work():
                     policy = learner.policy()
                     found = measure(variant, policy, seed=seed).measures[0]
-                measuring += time.process_time() - clock
+                measuring += core_seconds() - began
                 name, due = found.name, 2 * seconds / 60
                 points.append({"steps": taken, "minutes": seconds / 60, "value": found.value, "error": found.error})
     ended = "steps" if taken >= budget.steps else "minutes"
