@@ -90,7 +90,7 @@ def test_mixtures_are_measured_as_the_sequence_form_says(size):
     assert sum(each.value for each in gains) == pytest.approx(nash_conv.value, abs=1e-12)
     assert exploitability.value == pytest.approx(nash_conv.value / 2, abs=1e-12)
     value = pyspiel.expected_returns(game.new_initial_state(), policy, -1, True)[0]
-    assert float(gains[0].note.split(" wins ")[1].split(",")[0]) == pytest.approx((1 + value) / 2, abs=1e-6)
+    assert float(gains[0].note.split(": ")[1].split(" return")[0]) == pytest.approx(value, abs=1e-6)
 
 
 @pytest.mark.parametrize("players", [2, 3])
@@ -260,8 +260,8 @@ def test_bad_profiles_are_refused():
             measure(ONE, profile)
     with pytest.raises(ValueError, match="with a profile"):
         measure(ONE, ["nash", "nash"], against=["nash"])
-    with pytest.raises(ValueError, match="games in which one can: liars_dice"):
-        measure("fatestones", ["nash", "nash"])
+    with pytest.raises(ValueError, match="games in which one can: fatestones, liars_dice"):
+        measure("score_dice", ["nash", "nash"])
     with pytest.raises(ValueError, match="one Mixture alone"):
         SeatVectorEnv(configure("liars_dice", num_players=3), 1, opponents=[Mixture(["random"]), "random"])
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from dice_envs import configure, measure
+from dice_envs import Mixture, configure, measure
 from dice_envs.agent.specs import make_agent
 from dice_envs.games.fatestones import CODES
 from dice_envs.games.fatestones.exact import edge_ratio, evaluate
@@ -37,6 +37,26 @@ def test_dice_that_only_tie_leave_nothing_to_be_measured():
     found = measure("fatestones", "random", dice=(333333,) * 6)
     assert found.score is None
     assert all(each.gap == 0 for each in found.measures)
+
+
+def test_a_profile_has_what_each_seat_could_gain():
+    """Compared with the measures of its agents, which have other recursions for play against random."""
+    alone = {spec: by_name(spec, **SMALL) for spec in ("strongest", "random", "nash")}
+    for spec, found in alone.items():
+        exploitability, nash_conv, first, second = measure("fatestones", [spec, spec], **SMALL).measures
+        assert exploitability.value == pytest.approx(found["exploitability"].value, abs=1e-12)
+        assert nash_conv.value == pytest.approx(first.value + second.value, abs=1e-12)
+    exploitability, nash_conv, first, second = measure("fatestones", ["strongest", "random"], **SMALL).measures
+    won = alone["strongest"]["margin against random"].value
+    best = {spec: found["exploitability"].value for spec, found in alone.items()}  # all orders: the same in both seats
+    assert first.value == pytest.approx(best["random"] - won, abs=1e-12)
+    assert second.value == pytest.approx(best["strongest"] + won, abs=1e-12)
+    assert {each.error for each in (exploitability, nash_conv, first, second)} == {0}
+    assert measure("fatestones", ["strongest", "nash"], sample=200).measures[0].error > 0
+    with pytest.raises(ValueError, match="which agent it faces"):
+        measure("fatestones", [Mixture(["random", "nash"]), "nash"])
+    with pytest.raises(ValueError, match="at least 2 draws"):
+        measure("fatestones", ["random", "nash"], sample=1)
 
 
 # --- which dice are good ----------------------------------------------------------------------------------------------
