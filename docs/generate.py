@@ -516,7 +516,11 @@ def learners_of(folder: Path) -> dict[str, dict[str, list[dict[str, Any]]]]:
     found: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for path in sorted(folder.glob("*.json"), key=lambda path: (_version(path), path.name)):
         made = json.loads(path.read_text(encoding="utf-8"))
-        title = str(configure(made["game"], **made["options"]))
+        game, options = load(made["game"]), made["options"]
+        for name in list(options):  # leave out what follows from others
+            fewer = {each: value for each, value in options.items() if each != name}
+            options = fewer if configure(game, **fewer).options == configure(game, **options).options else options
+        title = f"{game.title}, `{options_text(options)}`"
         for run in made["runs"]:
             found.setdefault(title, {}).setdefault(run["algorithm"], []).append(run)
     return found
