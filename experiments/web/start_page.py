@@ -161,6 +161,7 @@ class StartPage:
         self.variant = self._configured().named(NAMES)
         self.players: dict[str, str] = {}  # agents to choose from: spec → words
         self.seats = [PERSON]  # PERSON or an agent's spec
+        self.selects: dict[str, ui.select] = {}  # seat's name → choice of its player
         self.seed: float | None = None
         begin("dice-envs", "dice games to play", home="")
         with ui.element("div").classes("narrow column"):
@@ -266,8 +267,15 @@ class StartPage:
         gone, self.players = self.players.keys() - found.keys(), dict(found)
         count = self.variant.facts.num_seats
         kept = [self._offered(seat) if who in gone else who for seat, who in enumerate(self.seats)]
-        self.seats = [*kept, *map(self._offered, range(len(kept), count))][:count]
-        self._build_seats()
+        seats = [*kept, *map(self._offered, range(len(kept), count))][:count]
+        names = [self.variant.seat_name(seat) for seat in range(count)]
+        if (seats, names) != (self.seats, list(self.selects)):
+            self.seats = seats
+            self._build_seats()
+            return
+        for select in self.selects.values():  # fields stay, with what is being typed
+            select.set_options(self._choices())
+        self._say_against_whom()
 
     async def _find_players(self) -> None:
         """Offer the agents that play the variant as fast as people wait for, and no others."""
@@ -281,9 +289,13 @@ class StartPage:
 
     def _build_seats(self) -> None:
         self.box.clear()
+        self.selects.clear()
         with self.box:
             for seat in range(len(self.seats)):
                 self._seat(seat)
+        self._say_against_whom()
+
+    def _say_against_whom(self) -> None:
         others = [self.players.get(who, who) for who in dict.fromkeys(self.seats) if who != PERSON]
         against = ", ".join(f"{'an' if who[0] in 'aeiou' else 'a'} {who}" for who in others)
         against = " and ".join(against.rsplit(", ", 1))
@@ -293,16 +305,19 @@ class StartPage:
         """Add the choice of a seat's player, and a field for an agent that is no level."""
         who, name = self.seats[seat], self.variant.seat_name(seat)
         typed = who not in (PERSON, *self.players)
-        choices = {PERSON: "a person", **self.players, ANOTHER: "another player …"}
         with ui.element("div").classes("seat"):
             words(name, "")
-            select = ui.select(choices, value=ANOTHER if typed else who).classes(f"who-{seat}")
+            select = ui.select(self._choices(), value=ANOTHER if typed else who).classes(f"who-{seat}")
             select.props("outlined dense").props["aria-label"] = name
             if typed:
                 agent = ui.input(value="" if who == ANOTHER else who, placeholder="as in the terminal, say mcts:500")
                 agent.classes(f"how-{seat}").props("outlined dense").props["aria-label"] = f"the agent of {name}"
                 agent.on_value_change(lambda event: self.seats.__setitem__(seat, (event.value or "").strip() or ANOTHER))
         select.on_value_change(reporting(lambda event: self._choose(seat, event.value)))
+        self.selects[name] = select
+
+    def _choices(self) -> dict[str, str]:
+        return {PERSON: "a person", **self.players, ANOTHER: "another player …"}
 
     def _choose(self, seat: int, who: str) -> None:
         self.seats[seat] = who
