@@ -528,12 +528,14 @@ def learners_of(folder: Path) -> dict[str, dict[str, list[dict[str, Any]]]]:
 
 def algorithms_tables(folder: Path) -> str:
     """What known algorithms reach, a table for each game."""
-    parts = []
+    parts, minutes = [], 0.0
     for title, runs in learners_of(folder).items():
         grid = grid_of(title, runs)
         seeds = [str(len(runs[row[0]])) for row in grid.rows]
         rows = [(f"`{row[0]}`", *row[1:], number) for row, number in zip(grid.rows, seeds, strict=True)]
+        minutes += sum(run["points"][-1]["minutes"] for each in runs.values() for run in each)
         parts.append(f"### {title}\n\n{table((*grid.headings, 'seeds'), rows, (*grid.headings[1:], 'seeds'))}")
+    parts.append(f"All runs together have learned for {minutes / 60:.1f} hours of a core.")
     return "\n\n".join(parts) + "\n"
 
 

@@ -144,13 +144,20 @@ def _verdict(found: Mapping[str, Sequence[dict[str, Any]]]) -> str:
 
 
 def plot(axes: Any, found: Mapping[str, Sequence[dict[str, Any]]]) -> None:
-    """Draw what each algorithm has reached after so many minutes of a core: a line for the median run, thin ones for all."""
-    for number, (spec, runs) in enumerate(found.items()):
+    """Draw what each algorithm has reached after so many minutes of a core: a line for the median run, thin ones for all.
+
+    The legend has the algorithms in the order in which the lines end, from above.
+    """
+    from matplotlib import rcParams
+
+    looks = list(rcParams["axes.prop_cycle"])
+    for number, spec in enumerate(sorted(found, key=lambda spec: -summary(found[spec])[0])):
+        runs, look = found[spec], {**looks[number % len(looks)], "linestyle": ("-", "--", ":")[number // len(looks) % 3]}
         median = sorted(runs, key=lambda run: run["points"][-1]["value"])[(len(runs) - 1) // 2]
         for run in runs:
             minutes, values = ([point[name] for point in run["points"]] for name in ("minutes", "value"))
             style = {"label": spec} if run is median else {"linewidth": 0.6, "alpha": 0.5, "marker": ""}
-            axes.plot(minutes, values, color=f"C{number % 10}", linestyle=("-", "--", ":")[number // 10 % 3], **style)
+            axes.plot(minutes, values, **{**look, **style})
     name = next(iter(found.values()))[0]["name"]
     for axis in ("x", "y"):
         logarithmic(axes, axis)  # type: ignore[arg-type]
