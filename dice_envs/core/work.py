@@ -16,13 +16,29 @@ import time
 from collections.abc import Callable
 from typing import Any, Self, TypeAlias
 
+_compiling = {"perf_counter": 0.0, "process_time": 0.0}  # clock of `time` → seconds in which kernels were compiled
 try:
     from numba.core import event
 
-    _compiling: Any = event.TimingListener()
-    event.register("numba:compile", _compiling)
+    class _Compiling(event.Listener):  # type: ignore[misc,unused-ignore]
+        """Adds up the time in which kernels are compiled. One may be compiled within another."""
+
+        depth = 0
+
+        def on_start(self, event: Any) -> None:
+            if self.depth == 0:
+                self.began = {name: getattr(time, name)() for name in _compiling}
+            self.depth += 1
+
+        def on_end(self, event: Any) -> None:
+            self.depth -= 1
+            if self.depth == 0:
+                for name, began in self.began.items():
+                    _compiling[name] += getattr(time, name)() - began
+
+    event.register("numba:compile", _Compiling())
 except (ImportError, AttributeError):  # pragma: no cover - another numba
-    _compiling = None
+    pass
 
 FORETELLS_FROM = 0.01  # share of the work done before the remaining time is estimated
 SILENT = 10.0  # seconds without a line before the time left is printed
@@ -33,9 +49,10 @@ HINT_SECONDS, HINT_MEMORY = 60.0, 2**29  # what people wait for who want to play
 Tell: TypeAlias = Callable[[float, float], Any]  # called with the work done since the last call, and that in all
 
 
-def clock() -> float:
-    """Return seconds that pass, as `time.perf_counter` does, less those in which kernels were compiled."""
-    return time.perf_counter() - (_compiling.duration if _compiling is not None and _compiling.done else 0.0)
+def clock(name: str = "perf_counter") -> float:
+    """Return seconds by a clock, "perf_counter" or "process_time", less those in which kernels were compiled."""
+    seconds: float = getattr(time, name)() - _compiling[name]
+    return seconds
 
 
 class Unwanted(Exception):

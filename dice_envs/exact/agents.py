@@ -7,10 +7,11 @@ differed. `probe` and `ask_again` find out whether they do.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -338,6 +339,36 @@ def asked(agent: str | Agent | Callable[..., Any], variant: Variant, seat: int |
 def chances_of(agent: Any, turn: Turn) -> np.ndarray:
     """Return the agent's probabilities in each game of the turn, checked once: see `dice_envs.agent.ask_probabilities`."""
     return agent.probabilities(turn) if isinstance(agent, Asked) else ask_probabilities(agent, turn)
+
+
+@contextlib.contextmanager
+def fixed(
+    variant: Variant, players: Sequence[Any], only: str, check: Callable[[Any], Any] = lambda player: None
+) -> Iterator[None]:
+    """A block in which players are asked whose probabilities have to be fixed.
+
+    Args:
+        variant: the game.
+        players: as `asked` gives them; of a mixture each of its agents.
+        only: begins the sentence that says what is known "for agents".
+        check: called with each player before the block, raises ValueError for a player that must not be asked.
+
+    Raises:
+        ValueError: they are not fixed, as far as can be seen before, within and after the block.
+    """
+    players = [part for player in players for part in parts_of(player)]
+    try:
+        for player in players:
+            probe(variant, player)
+            if not player.is_known:
+                unknown = f"{player.name} states no probabilities and does not promise deterministic=True"
+                raise ValueError(f"{unknown}: {only} whose probabilities are fixed")
+            check(player)
+        yield
+        for player in players:
+            ask_again(variant, player)
+    except RandomAnswers as problem:
+        raise ValueError(f"{problem}: {only} whose probabilities are fixed") from None
 
 
 def is_random(agent: Any) -> bool:

@@ -158,6 +158,23 @@ class Effort:
     sample: int | None = None
 
 
+class ProfileValues(NamedTuple):
+    """What agents win, one for each seat, and what a best response in each one's place wins from the others.
+
+    Attributes:
+        plays, responds: (deals, seats) float64, of each deal that was looked at; all are equally likely.
+        unit: of both.
+        most: greatest possible difference, if the deals are a random sample; None: they are all, and the means are exact.
+        note: what a reader should know.
+    """
+
+    plays: np.ndarray
+    responds: np.ndarray
+    unit: Unit
+    most: float | None = None
+    note: str = ""
+
+
 # --- values of choices --------------------------------------------------------------------------------------------
 
 
@@ -328,8 +345,8 @@ class GameExact:
         """
         raise NotImplementedError
 
-    def measure_profile(self, variant: Variant, agents: Sequence[Any], effort: Effort) -> list[Measurement]:
-        """Return measurements of a profile, an agent for each seat: exploitability, NashConv, and each seat's gain.
+    def measure_profile(self, variant: Variant, agents: Sequence[Any], effort: Effort) -> ProfileValues:
+        """Return what the agents of a profile win, one for each seat, and what a best response in each one's place does.
 
         Raises:
             ValueError: there is no exact measure of this variant or these agents; the message says why.

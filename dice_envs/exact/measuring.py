@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -31,6 +31,7 @@ from dice_envs.exact.contract import (
     GameExact,
     Measurement,
     Measures,
+    ProfileValues,
     ResponseValues,
     offered,
 )
@@ -184,9 +185,26 @@ def _measure_profile(variant: Variant, agents: Sequence[Any], against: Sequence[
     if len(agents) != seats:
         raise ValueError(f"a profile must have an agent for each of the {seats} seats of {variant}, not {len(agents)}")
     players = [asked(each, variant, seat) for seat, each in enumerate(agents)]
-    measures = tuple(found(variant, players, effort))
+    measures = tuple(_gains(players, found(variant, players, effort)))
     who = f"({', '.join(each.name for each in players)})"
     return Measures(variant.game.name, variant.changed_options(), who, effort.seed, None, measures)
+
+
+def _gains(players: Sequence[Any], found: ProfileValues) -> Iterator[Measurement]:
+    """Yield exploitability, NashConv and each seat's gain."""
+    gains = found.responds - found.plays
+    seats = gains.shape[1]
+
+    def measurement(name: str, gained: np.ndarray, most: float, note: str) -> Measurement:
+        value, error = float(gained.mean()), 0.0 if found.most is None else half_width(gained, 0.0, most * found.most)
+        return Measurement(name, value, 0.0, max(0.0, value), error, found.unit, "; ".join(filter(None, (note, found.note))))
+
+    yield measurement(EXPLOITABILITY, gains.mean(axis=1), 1, "NashConv / number of seats")
+    yield measurement(NASH_CONV, gains.sum(axis=1), seats, "the sum of all seats' gains")
+    for seat, player in enumerate(players):
+        own, best = found.plays[:, seat].mean(), found.responds[:, seat].mean()
+        note = f"{player.name}: {own:.6f} {found.unit}, a best response in its place: {best:.6f}"
+        yield measurement(f"gain of seat {seat + 1}", gains[:, seat], 1, note)
 
 
 def _measure_table(variant: Variant, agent: Any, against: Sequence[Any], effort: Effort) -> Measures:

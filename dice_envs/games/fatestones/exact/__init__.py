@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,8 @@ from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.work import advance
-from dice_envs.exact.agents import is_random
-from dice_envs.exact.contract import RETURN, ActionValues, Effort, Measurement, ResponseValues, Unit
+from dice_envs.exact.agents import Mixed, fixed, is_random
+from dice_envs.exact.contract import RETURN, ActionValues, Effort, Measurement, ProfileValues, ResponseValues, Unit
 from dice_envs.exact.intervals import half_width, ratio_half_width
 from dice_envs.games.fatestones import GONE, MAX_HAND, NONE
 from dice_envs.games.fatestones.exact.draws import SIZE_OF, compared, draw_hands, edges, nash, new_work, pairs, payoffs
@@ -89,6 +90,18 @@ def _respond(hands: np.ndarray, policies: np.ndarray, seat: int) -> tuple[np.nda
         values[_RANDOM, :, mine, theirs] = (kept[_RANDOM] / SIZE_OF[mine]).sum(axis=1)
         values[_AGAIN, :, mine, theirs] = kept[_AGAIN, draws, kept[_BEST].argmin(axis=1)]
     return values[:, :, -1, -1], -kept[_BEST]
+
+
+def _meet(hands: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return what seat 0 wins in each draw, (n,) float64, if these are the policies, (n, subsets, subsets, MAX_HAND)."""
+    n, _, size = hands.shape
+    margin, tie = compared(hands[:, 0], hands[:, 1])
+    values = np.zeros((n, 1 << size, 1 << size))
+    for mine, theirs, dice in pairs(size):
+        own, other = (policy[:, mine, theirs, : SIZE_OF[mine]] for policy in (first, second))
+        payoff = payoffs(mine, theirs, dice, margin, tie, values)
+        values[:, mine, theirs] = np.einsum("ni,nij,nj->n", own, payoff, other)
+    return values[:, -1, -1]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -232,8 +245,6 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
     Raises:
         ValueError: the sample is too small to have an error.
     """
-    if effort.sample == 1:
-        raise ValueError("sample must be at least 2 draws, not 1: a single draw has no error")
     hands, whole = _hands_to_measure(variant, effort)
     varies = is_random(agent)
     if varies:
@@ -246,7 +257,7 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
         advance(len(some), len(hands))
     found = DrawEvaluation.of_all(parts)
     most, _ = evaluate(variant, Uniform(), hands, effort.seed).exploitability()  # what the best response to random play wins
-    draws = f"{'all' if whole else 'a random sample of'} {len(hands):,} draws"
+    draws = _said(hands, whole)
     if varies and not whole:
         draws += f" (sample={4 * ONE_IN * len(hands)} takes {4 * len(hands):,})"
 
@@ -269,13 +280,46 @@ def measure(variant: Variant, agent: Any, effort: Effort) -> list[Measurement]:
 
 
 def _hands_to_measure(variant: Variant, effort: Effort) -> tuple[np.ndarray, bool]:
-    """Return draws in random order, (n, 2, hand_size) int16 rows of FACES, and whether they are all that can be drawn."""
+    """Return draws in random order, (n, 2, hand_size) int16 rows of FACES, and whether they are all that can be drawn.
+    ValueError for a sample of one."""
+    if effort.sample == 1:
+        raise ValueError("sample must be at least 2 draws, not 1: a single draw has no error")
     bag, size = variant.params.bag, variant.params.hand_size
     draws = math.perm(len(bag), 2 * size)
     if draws > min(MOST_WHOLE, effort.sample or MOST_WHOLE):
         return draw_hands(variant, effort.sample or SAMPLE, effort.seed), False
     hands = np.array(list(itertools.permutations(bag.tolist(), 2 * size)), np.int16).reshape(draws, 2, size)
     return np.random.default_rng(effort.seed).permutation(hands), True
+
+
+def _said(hands: np.ndarray, whole: bool) -> str:
+    return f"{'all' if whole else 'a random sample of'} {len(hands):,} draws"
+
+
+def measure_profile(variant: Variant, agents: Sequence[Any], effort: Effort) -> ProfileValues:
+    """Return what the agents of a profile win, and what best responses do. See `dice_envs.exact.GameExact.measure_profile`.
+
+    Looks at the same draws as `measure`.
+
+    Raises:
+        ValueError: the sample is too small to have an error, or the probabilities of an agent are not fixed.
+    """
+    if any(isinstance(each, Mixed) for each in agents):
+        raise ValueError("a mixture cannot be in a profile of FateStones: its opponent learns in a draw which agent it faces")
+    hands, whole = _hands_to_measure(variant, effort)
+    found = []
+    with fixed(variant, agents, "an exact result of a profile is known for agents"):
+        for start in range(0, len(hands), DRAWS_AT_ONCE):
+            some = hands[start : start + DRAWS_AT_ONCE]
+            streams = [new_streams(np.random.SeedSequence(effort.seed, spawn_key=(seat,)), len(some)) for seat in range(2)]
+            first, second = (_policy(variant, agents[seat], some, seat, streams[seat]) for seat in range(2))
+            won = _meet(some, first, second)
+            best = [-_respond(some, policies[None], seat)[0][_BEST] for seat, policies in ((1, second), (0, first))]
+            found.append((np.stack([won, -won], axis=1), np.stack(best, axis=1)))
+            advance(len(some), len(hands))
+    plays, responds = map(np.concatenate, zip(*found, strict=True))
+    note = f"{_said(hands, whole)}, in which a scratch counts 0"
+    return ProfileValues(plays, responds, UNIT, None if whole else 2.0, note)
 
 
 # --- values of choices ----------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from dice_envs.core.game import Variant
 from dice_envs.core.work import counting
 from dice_envs.exact import BEST_RESPONSE_WINS, DEVIATION_GAIN, ActionValues, Effort, Measurement, asked
 from dice_envs.exact.agents import Mixed, is_random
-from dice_envs.exact.contract import EXPLOITABILITY, NASH_CONV
+from dice_envs.exact.contract import RETURN, ProfileValues, Unit
 from dice_envs.games.liars_dice.exact.moves import Nodes, PlayerMoves
 from dice_envs.games.liars_dice.exact.round import CALL
 from dice_envs.games.liars_dice.exact.seating import Dice, Table, check_rounds, check_two_players, first_tables, rounds_of
@@ -41,7 +41,7 @@ from dice_envs.games.liars_dice.exact.shares import (
     shares_of,
 )
 from dice_envs.games.liars_dice.exact.solver import HINT_PRECISION, check_needs, solution_of
-from dice_envs.games.liars_dice.exact.sources import fixed, note_on_past_rounds
+from dice_envs.games.liars_dice.exact.sources import fixed_in_a_round, note_on_past_rounds
 from dice_envs.games.liars_dice.exact.walk import Keep, Others, Winnings
 
 MOST_VALUES = 10e9  # of all hands at all nodes of all rounds at a table; a core takes about half an hour
@@ -210,8 +210,8 @@ def measure_table(variant: Variant, agents: Sequence[Any], effort: Effort) -> li
     return found
 
 
-def measure_profile(variant: Variant, agents: Sequence[Any], effort: Effort) -> list[Measurement]:
-    """Measure exploitability, NashConv and each seat's gain of a profile. See `dice_envs.exact.GameExact.measure_profile`.
+def measure_profile(variant: Variant, agents: Sequence[Any], effort: Effort) -> ProfileValues:
+    """Return what the agents of a profile win, and what best responses do. See `dice_envs.exact.GameExact.measure_profile`.
 
     Raises:
         ValueError: as of `measure_table`; or a mixture plays games of more than one round.
@@ -219,21 +219,13 @@ def measure_profile(variant: Variant, agents: Sequence[Any], effort: Effort) -> 
     check_size(variant)
     if not is_one_round(variant) and any(isinstance(each, Mixed) for each in agents):
         raise ValueError("a mixture in a profile is measured in games of one round: in others it is not known what it gains")
-    seats, two, seated = len(agents), len(agents) == 2, SeatedAgents(agents, effort.seed)
-    with fixed(variant, agents, "an exact result of a profile"), counting(information_sets(variant)):
+    seated = SeatedAgents(agents, effort.seed)
+    with fixed_in_a_round(variant, agents, "an exact result of a profile"), counting(information_sets(variant)):
         known = shares_of(variant, seated, (PLAYS, RESPONDS))
     shares = mean_shares(variant, seated, known)
-    unit, scale = ("return", 2.0) if two else (_SHARE, 1.0)  # a win is +1 and a loss −1
-    gains = scale * (shares.responds - shares.plays)
-    total = float(gains.sum())
-    found = [
-        Measurement(EXPLOITABILITY, total / seats, 0.0, max(0.0, total / seats), unit=unit, note="NashConv / number of seats"),
-        Measurement(NASH_CONV, total, 0.0, max(0.0, total), unit=unit, note="the sum of all seats' gains"),
-    ]
-    for seat, (agent, gain) in enumerate(zip(agents, gains.tolist(), strict=True)):
-        note = f"{agent.name} wins {shares.plays[seat]:.6f}, a best response in its place {shares.responds[seat]:.6f}"
-        found.append(Measurement(f"gain of seat {seat + 1}", gain, 0.0, max(0.0, gain), unit=unit, note=note))
-    return found
+    if len(agents) > 2:
+        return ProfileValues(shares.plays[None], shares.responds[None], Unit(_SHARE))
+    return ProfileValues(2 * shares.plays[None] - 1, 2 * shares.responds[None] - 1, RETURN)
 
 
 def is_one_round(variant: Variant) -> bool:
@@ -258,7 +250,7 @@ def _of_agents(variant: Variant, agents: Sequence[Any], parts: Sequence[int], ef
     seats, total = len(agents), information_sets(variant)
     seatings = 1 if has_equal_seats(variant) else seats
     found: list[np.ndarray] = []
-    with fixed(variant, agents, what):
+    with fixed_in_a_round(variant, agents, what):
         while len(found) < seatings:
             shift = len(found)
             seated = SeatedAgents([agents[(seat - shift) % seats] for seat in range(seats)], effort.seed)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,13 +19,11 @@ from dice_envs.core.kernel import kernel
 from dice_envs.exact.agents import (
     STEADY,
     Mixed,
-    RandomAnswers,
-    ask_again,
     chances_of,
+    fixed,
     is_random,
     parts_of,
     positions_of_play,
-    probe,
 )
 from dice_envs.games.liars_dice import OF_THE_PAST, play
 from dice_envs.games.liars_dice.exact.moves import Asking, Source
@@ -322,27 +320,19 @@ def note_on_past_rounds(variant: Variant, agent: Any, seed: int = 0) -> str | No
     return _RANDOM if matters is None and is_random(agent) else _OF_PAST_ROUNDS.get(matters)
 
 
-@contextlib.contextmanager
-def fixed(variant: Variant, players: Sequence[Any], what: str) -> Iterator[None]:
+def fixed_in_a_round(variant: Variant, players: Sequence[Any], what: str) -> contextlib.AbstractContextManager[None]:
     """A block in which players are asked whose probabilities have to be fixed, and depend on one round only.
 
     Raises:
         ValueError: they are not, as far as can be seen before, within and after the block; `what` is not known of the player.
     """
     only = f"{what} is known for agents"
-    players = [part for player in players for part in parts_of(player)]
-    try:
-        for player in players:
-            if fresh_memory(player.agent, 1) is not None:
-                raise ValueError(f"{player.name} remembers past games: {only} that look at one round only")
-            probe(variant, player)
-            if not player.is_known:
-                unknown = f"{player.name} states no probabilities and does not promise deterministic=True"
-                raise ValueError(f"{unknown}: {only} whose probabilities are fixed")
-            if past_rounds_matter(variant, player):
-                raise ValueError(f"past rounds matter to {player.name}: {only} that look at one round only")
-        yield
-        for player in players:
-            ask_again(variant, player)
-    except RandomAnswers as problem:
-        raise ValueError(f"{problem}: {only} whose probabilities are fixed") from None
+    for player in itertools.chain.from_iterable(map(parts_of, players)):
+        if fresh_memory(player.agent, 1) is not None:
+            raise ValueError(f"{player.name} remembers past games: {only} that look at one round only")
+
+    def check(player: Any) -> None:
+        if past_rounds_matter(variant, player):
+            raise ValueError(f"past rounds matter to {player.name}: {only} that look at one round only")
+
+    return fixed(variant, players, only, check)

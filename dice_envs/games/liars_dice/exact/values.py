@@ -45,7 +45,7 @@ from dice_envs.games.liars_dice.exact.moves import Nodes, PlayerMoves
 from dice_envs.games.liars_dice.exact.round import Round, RoundRules, hand_number, must_call, threshold
 from dice_envs.games.liars_dice.exact.seating import first_tables, tables_of
 from dice_envs.games.liars_dice.exact.shares import check_measurable, in_both_seats, response_wins, round_at, win_chances_after
-from dice_envs.games.liars_dice.exact.sources import SeatComparison, fixed
+from dice_envs.games.liars_dice.exact.sources import SeatComparison, fixed_in_a_round
 from dice_envs.games.liars_dice.exact.walk import Others, Winnings
 from dice_envs.games.liars_dice.raises import NO_BID, face_of, quantity_of
 
@@ -352,7 +352,7 @@ class _Seat:
 
 def _find_table(variant: Variant, agent: Any, *, opponent: Any) -> tuple[ValueTable, tuple[float, float]]:
     """Return the table of a best response to an agent, which `opponent` asks, and its expected return in each seat."""
-    with fixed(variant, [opponent], _WHAT):
+    with fixed_in_a_round(variant, [opponent], _WHAT):
         found = in_both_seats(variant, functools.partial(_Seat, variant, opponent))
     number = np.full((2, MAX_DICE + 1, MAX_DICE + 1, 2), NONE, np.int64)
     count = 0
