@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import zlib
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -13,7 +14,7 @@ from dice_envs.agent.compiled import team_of
 from dice_envs.agent.kernel import AgentKernel
 from dice_envs.agent.specs import by_module, in_words, make_player, usual
 from dice_envs.core.batch import checked_record
-from dice_envs.core.dice import STREAM, new_streams, next_u64
+from dice_envs.core.dice import STREAM, new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.options import Range
 from dice_envs.core.work import hinting
@@ -148,7 +149,8 @@ class Hint(Checked, KernelAgent):
 
     That is the best one against optimal play where this is known, else the best of those that are tried in games. In Liar's
     Dice without a known solution (Perudo; three players or more) it weighs hidden dice by what their owners have bid, and
-    believes that these play like `numbers` or `reader`, or sometimes at random.
+    believes that these play like `numbers` or `reader`, or sometimes at random. Elsewhere what it tries is drawn by a seed that
+    the observation gives, so it answers alike wherever it observes the same.
 
     Attributes:
         games: Liar's Dice without a known solution: games in which the best choices are tried.
@@ -165,12 +167,13 @@ class Hint(Checked, KernelAgent):
     def act(self, turn: Turn) -> np.ndarray:
         if self.kernel(turn.variant) is not None:
             return super().act(turn)
+        _, first, same = np.unique(turn.observations, axis=0, return_index=True, return_inverse=True)
         chosen = []
-        for state, stream in zip(turn.states, turn.streams, strict=True):
-            seed = int(next_u64(stream))
+        for state, observation in zip(turn.states[first], turn.observations[first], strict=True):
+            seed = zlib.crc32(observation.tobytes())
             values = values_of(turn.variant, state, seed) or odds(turn.variant, state, seed)
             chosen.append(values.best_first[0])
-        return np.array(chosen)
+        return np.array(chosen)[same.reshape(-1)]
 
 
 AGENTS = {"hint": Hint}

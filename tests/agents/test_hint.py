@@ -165,3 +165,20 @@ def test_where_the_opponent_leaves_optimal_play_no_shares_are_shown(monkeypatch)
     on = hint.values_of(variant, batch.states[0], 1)
     assert on.mix is not None
     assert on.errors is None
+
+
+def test_it_answers_alike_where_it_observes_the_same(monkeypatch):
+    """Whatever the others hold and its random stream says: what it tries is drawn by its observation."""
+
+    def guess(variant, state, seed):
+        return hint.ActionValues(np.random.default_rng(seed).random(variant.facts.num_actions), "reward", "a guess")
+
+    monkeypatch.setattr(hint, "values_of", guess)
+    variant, games = configure("liars_dice", num_dice=1), np.arange(12)
+    states = np.concatenate([Batch(variant, 6, seed=1).states] * 2)
+    for state in states[6:]:
+        other = 1 - state["seat"]
+        state["counts"][other, :6] = np.roll(state["counts"][other, :6], 1)
+    chosen = [hint.Hint().act(Turn(variant, states, games, new_streams(seed, 12))).reshape(2, 6) for seed in range(3)]
+    assert (np.array(chosen) == chosen[0][0]).all()
+    assert len(set(chosen[0][0])) > 1
