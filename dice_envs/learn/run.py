@@ -8,7 +8,6 @@ import json
 import math
 import pkgutil
 import secrets
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,7 @@ from dice_envs.core.files import read_json, write_text
 from dice_envs.core.game import Variant
 from dice_envs.core.machine import torch_threads
 from dice_envs.core.options import check_choice, check_range, shown
-from dice_envs.core.work import work
+from dice_envs.core.work import clock, work
 from dice_envs.exact import measure
 from dice_envs.learn.checkpoint import blamed_on, check_curve, read_checkpoint, read_config, write_checkpoint
 from dice_envs.learn.presets import LEARNERS, Plan, Preset
@@ -267,7 +266,7 @@ class TrainingRun:
                     self.write()
                     scores = {name: value for name, value in (self.curve or [{}])[-1].items() if name != "steps"}
                     callback.saved(self.steps, (self.steps - first) / seconds, scores)
-                steps, start = self.steps, time.perf_counter()
+                steps, start = self.steps, clock()
                 values = {f"train/{name}": value for name, value in self.model.iterate(self.opponents.add_games).items()}
                 callback.advanced(self.steps - steps)
                 if self.iterations % 4 == 0:
@@ -275,7 +274,7 @@ class TrainingRun:
                 callback.learned(self.steps, values)
                 if self.iterations % p.snapshot_every == 0:
                     self.opponents.add_self(self.model.policy())
-                seconds += time.perf_counter() - start
+                seconds += clock() - start
             self.minutes_at[self.steps] = before + seconds / 60
             if self.steps >= p.steps:
                 self.measure_gap()

@@ -141,8 +141,8 @@ def learn(variant: Variant, budget: Budget, spec: str, seed: int) -> dict[str, A
     taken, seconds, measuring, due, step, name = 0, 0.0, 0.0, FIRST_MINUTE, 1, ""
     check_extra("learners", "benchmark learners", "torch")
     with torch_threads(1), _streams(derived_seeds(seed, "algorithm")[0]):
-        parse(spec)  # imports are not counted; the first optimizer would import the second module, which takes seconds
-        importlib.import_module("torch._dynamo")
+        parse(spec)  # imports are not counted
+        importlib.import_module("torch._dynamo")  # PyTorch's first optimizer would import it, which takes seconds
         began = core_seconds()
         learner = make(spec, variant, seed, budget.steps)
         seconds += core_seconds() - began

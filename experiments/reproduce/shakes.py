@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from dice_envs.agent.specs import make_agent
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
 from dice_envs.core.options import check_range
-from dice_envs.core.work import advance
+from dice_envs.core.work import advance, clock
 from dice_envs.exact.intervals import half_width, share_half_width
 from dice_envs.experiments import ui
 from dice_envs.experiments.arena import play_table
@@ -79,13 +78,13 @@ def main(
     """
     check_range("games", games, 1000, MOST_GAMES)
     with resumable(json, resume, {"source": "shakes", "games": games}, seed, ray) as (seed, workers):
-        start = time.perf_counter()
+        start = clock()
         players = range(2, 7)
         parts = [(n, *policy) for n in players for policy in POLICIES.values()]
         with ui.progress("exact distributions", len(parts)):
             found = iter(workers.run(_exact, (), parts))
         exact = {n: {name: _evaluation(next(found)) for name in POLICIES} for n in players}
-        seconds = time.perf_counter() - start
+        seconds = clock() - start
 
         claims, dice, all_agents = _claims(exact), _kept_die_rows(), _agent_rows(exact)
         notebook = _notebook_rows(exact[4][RANDOM_TIES])

@@ -104,6 +104,15 @@ def test_exploitability_is_what_best_responses_earn(game, options):
     assert found["exploitability"] == pytest.approx(np.mean(earned), abs=1e-12)
 
 
+@pytest.mark.parametrize(("game", "options"), [each for each in ANSWERED if offered(load(each[0]), "measure_profile")])
+def test_gains_of_a_profile_are_what_best_responses_earn_more(game, options):
+    variant, profile = configure(game, **options), (uneven, "nash" if game == "fatestones" else "numbers:bluff=0.5")
+    players, gains = [asked(each, variant) for each in profile], measure(variant, profile).measures[2:]
+    for seat, found in enumerate(gains):
+        best, earned = (best_response(Drawn(variant), players[1 - seat], seat, own=own) for own in (None, players[seat]))
+        assert found.value == pytest.approx(best - earned, abs=1e-12)
+
+
 @few(2, "game", MEASURED)
 def test_a_function_is_measured_as_the_agent_that_it_is(game):
     options, _ = SMALL.get(game, AS_IT_IS)

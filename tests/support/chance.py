@@ -38,8 +38,8 @@ def _every(before, run):
             open_branches += [(probability * chance, (*outcomes, outcome)) for outcome, chance in branches]
 
 
-def best_response(drawn, agent, seat, look=lambda states, values: None, deals=None):
-    """Return what the best response in a seat earns from the agent in the other, from a list of all that can happen.
+def best_response(drawn, agent, seat, look=lambda states, values: None, deals=None, own=None):
+    """Return what the best response in a seat, or the agent `own`, earns from the agent in the other, from all that can happen.
 
     Wherever the seat is to move, `look` is called with all states (n,) that look alike to it, and the value of each action.
     `deals` are those of `every_deal`, unless they are given.
@@ -77,7 +77,10 @@ def best_response(drawn, agent, seat, look=lambda states, values: None, deals=No
             earned = sum(play(state, action, weight, groups) for weight, state in group)
             values[action] = (earned + sum(map(best, groups.values()))) / total
         look(np.concatenate([state for _, state in group]), values)
-        return total * max(values.values())
+        if own is None:
+            return total * max(values.values())
+        (chances,) = own.probabilities(Turn(variant, group[0][1], one, new_streams(1, 1)))
+        return total * sum(chances[action] * value for action, value in values.items())
 
     first = defaultdict(list)
     earned = sum(follow(state, chance, first) for chance, state in deals or every_deal(drawn))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-import time
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, NamedTuple
 
@@ -18,7 +17,7 @@ from dice_envs.core.batch import Batch
 from dice_envs.core.game import Variant
 from dice_envs.core.kernel import kernel
 from dice_envs.core.options import check_range
-from dice_envs.core.work import advance
+from dice_envs.core.work import advance, clock
 from dice_envs.exact.contract import Solved, plus_minus
 from dice_envs.exact.intervals import half_width
 from dice_envs.exact.matrix_game import MAX_ACTIONS, solve_kernel
@@ -342,7 +341,7 @@ def solve_game(
     every = math.comb(bag, hand) * math.comb(bag - hand, hand)
     if draws == 0 and every > MOST_SOLVED:
         raise ValueError(f"draws must not be 0 for all: there are {every:,} of this bag, {MOST_SOLVED:,} are allowed")
-    start = time.perf_counter()
+    start = clock()
     if draws:
         say(f"seed {seed}")
         hands = draw_hands(variant, draws, seed)
@@ -353,7 +352,7 @@ def solve_game(
         parts = parts_of_all(variant)
         with progress("hands", math.comb(bag, hand)):
             found = add_up(workers.run(solve_part, (variant,), parts, [last - first for first, last in parts]))
-    seconds = time.perf_counter() - start
+    seconds = clock() - start
     shown = [
         f"{found.draws:,} draws in {seconds:.1f} s; wins minus losses per draw:",
         f"  best response to random  {plus_minus(found.best_response, found.best_response_error, 6, sign=True)}",

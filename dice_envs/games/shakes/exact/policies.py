@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import time
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
@@ -22,7 +21,7 @@ from dice_envs.agent.specs import make_agent
 from dice_envs.core.batch import dealt
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import Variant
-from dice_envs.core.work import advance, needs
+from dice_envs.core.work import advance, clock, needs
 from dice_envs.exact.agents import is_uniform
 from dice_envs.exact.contract import Shown, Solved
 from dice_envs.exact.kept import kept
@@ -428,9 +427,9 @@ def solve_game(
     if options.mode != "physician":
         raise ValueError(f"mode must be physician for the value of a policy, not {options.mode}")
     agent = make_agent(f"bayes:{options.pays}" if policy == "optimal" else policy)
-    start = time.perf_counter()
+    start = clock()
     found = evaluate_agent(variant, agent)
-    seconds, value = time.perf_counter() - start, found.reached(options.pays)
+    seconds, value = clock() - start, found.reached(options.pays)
     shown: list[Shown] = [
         ((policy, "bold"), f", {options.num_players} players, {options.patients} patients"),
         f"patients saved {found.saved:.6f}, P(win) {found.win:.6f}; {options.pays} counts: {value:.6f}",
