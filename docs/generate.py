@@ -531,12 +531,17 @@ def algorithms_tables(folder: Path) -> str:
     parts, minutes = [], 0.0
     for title, runs in learners_of(folder).items():
         grid = grid_of(title, runs)
-        seeds = [str(len(runs[row[0]])) for row in grid.rows]
-        rows = [(f"`{row[0]}`", *row[1:], number) for row, number in zip(grid.rows, seeds, strict=True)]
+        rows = [(f"`{row[0]}`", *row[1:], str(len(runs[row[0]])), _processors(runs[row[0]])) for row in grid.rows]
         minutes += sum(run["points"][-1]["minutes"] for each in runs.values() for run in each)
-        parts.append(f"### {title}\n\n{table((*grid.headings, 'seeds'), rows, (*grid.headings[1:], 'seeds'))}")
+        headings = (*grid.headings, "seeds", "processor")
+        parts.append(f"### {title}\n\n{table(headings, rows, headings[1:-1])}")
     parts.append(f"All runs together have learned for {minutes / 60:.1f} hours of a core.")
     return "\n\n".join(parts) + "\n"
+
+
+def _processors(runs: Sequence[dict[str, Any]]) -> str:
+    """The makes of the processors of some runs: Intel Xeon of "Intel(R) Xeon(R) Processor"."""
+    return ", ".join(sorted({re.sub(r"\(\w+\)|,? (CPU|Processor|\d).*", "", run["processor"]) for run in runs}))
 
 
 def plot_algorithms(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The machine that the process runs on, or the container: installed extras, memory, cores for threads, PyTorch's devices."""
+"""The machine that the process runs on, or the container: installed extras, processor, memory, threads, PyTorch's devices."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import functools
 import importlib.util
 import os
+import platform
 import sys
 import threading
 from collections.abc import Iterator
@@ -54,7 +55,16 @@ def needs(extra: str, what: str) -> Iterator[None]:
         raise _missing(extra, what, str(problem.name)) from problem
 
 
-# --- threads, devices and memory ----------------------------------------------------------------------------------------
+# --- processor, threads, devices and memory ----------------------------------------------------------------------------
+
+
+def processor() -> str:
+    """Return the processor's name, as the system has it."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
 
 
 def check_threads(threads: int, name: str = "threads") -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import platform
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from dice_envs.core.game import names
-from dice_envs.core.machine import torch_device
+from dice_envs.core.machine import processor, torch_device
 from dice_envs.core.options import shown
 from dice_envs.experiments import ui
 from dice_envs.experiments.commands import modules
@@ -136,7 +135,7 @@ def main(
             ui.console.print(f"{row.name}: {figures[0]} {ratio}")
             cells.append((part.game, row.name, *figures, row.peer_name, ratio, row.note))
     grid = Grid("bench", ("game", "what", "ours", "aim", "peer", "peer's name", "ratio", "note"), cells, words=(0, 1, 5, 7))
-    machine: dict[str, Any] = {"processor": platform.processor() or platform.machine(), "cores": os.cpu_count()}
+    machine: dict[str, Any] = {"processor": processor(), "cores": os.cpu_count()}
     if device != "cpu":
         import torch
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from dice_envs.core.dice import derived_seeds
 from dice_envs.core.game import Variant
-from dice_envs.core.machine import check_extra, torch_threads
+from dice_envs.core.machine import check_extra, processor, torch_threads
 from dice_envs.core.options import did_you_mean, is_whole, parse_options, shown
 from dice_envs.core.own import FORMS, load_own, split_own
 from dice_envs.core.work import advance, clock, work
@@ -135,7 +135,7 @@ def learn(variant: Variant, budget: Budget, spec: str, seed: int) -> dict[str, A
 
     Returns:
         `algorithm`, `seed`, `unit`; `points`, each with its `steps`, `minutes` of processor time, and the `value` and `error`
-        of the first measurement, `name`; and `ended`, why it stopped: "steps" or "minutes".
+        of the first measurement, `name`; `ended`, why it stopped: "steps" or "minutes"; and the `processor`, by its name.
     """
     points: list[dict[str, float]] = []
     taken, seconds, measuring, due, step, name = 0, 0.0, 0.0, FIRST_MINUTE, 1, ""
@@ -170,7 +170,8 @@ def learn(variant: Variant, budget: Budget, spec: str, seed: int) -> dict[str, A
                 points.append({"steps": taken, "minutes": seconds / 60, "value": found.value, "error": found.error})
     ended = "steps" if taken >= budget.steps else "minutes"
     unit = getattr(learner, "unit", DECISIONS)
-    return {"algorithm": spec, "seed": seed, "unit": unit, "name": name, "points": points, "ended": ended}
+    of = {"algorithm": spec, "seed": seed, "unit": unit, "name": name, "processor": processor()}
+    return {**of, "points": points, "ended": ended}
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dice_envs import TASKS
+from dice_envs import TASKS, names
 from dice_envs.core.game import Variant, single_seat
 from dice_envs.core.options import check_range, did_you_mean, shown
 from dice_envs.core.own import FILES
@@ -113,11 +113,10 @@ def learners(
 def variant_of(task: str, options: Mapping[str, Any]) -> Variant:
     """Return the variant of a task's name, or of a game's with options. ValueError if there is none."""
     if task not in TASKS:
-        try:
-            return single_seat(task, **options)
-        except ValueError as problem:
-            hint = did_you_mean(task, TASKS)
-            raise ValueError(f"{problem}; or a task{hint}" if hint else str(problem)) from None
+        near = did_you_mean(task, TASKS)
+        if near and task not in names():
+            raise ValueError(f"unknown task {shown(task)}; tasks are: {', '.join(TASKS)}, or a game{near}")
+        return single_seat(task, **options)
     if options:
         raise ValueError(f"-o must be left out with the task {shown(task)}, which has its own options")
     return TASKS[task].variant

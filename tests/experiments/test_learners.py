@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import textwrap
 
 import numpy as np
@@ -14,6 +15,7 @@ from dice_envs.agent import Turn
 from dice_envs.core.batch import Batch
 from dice_envs.core.dice import new_streams
 from dice_envs.core.game import OVER
+from dice_envs.core.machine import processor
 from dice_envs.experiments.learners import ALGORITHMS, Budget, learn, make
 from dice_envs.experiments.learners.openspiel import StatePolicy, game_of, is_own, tensors_of
 from tests.support.commands import done, refusal
@@ -109,9 +111,9 @@ def test_the_command_writes_what_it_shows_and_resumes(tmp_path):
     assert [(each["algorithm"], each["seed"]) for each in found["runs"]] == [
         (spec, seed) for seed in (1, 2) for spec in (f"{own}:Lazy:legal=2", "cfr_plus")
     ]
-    assert found["runs"][0]["unit"] == "naps"
+    assert (found["runs"][0]["unit"], found["runs"][0]["processor"]) == ("naps", processor())
     assert found["runs"][0]["points"][-1]["value"] == pytest.approx(measure(SMALL, "random").measures[0].value)
-    assert shown.startswith("cfr_plus ends with the least exploitability 0.")
+    assert re.match(r"(seconds of training: .*\n)*cfr_plus ends with the least exploitability 0\.", shown)
     assert f"{found['runs'][1]['points'][-1]['value']:.4f}" in shown
     assert (page / "learners.png").exists()
     assert (page / "index.html").exists()
@@ -144,7 +146,9 @@ def test_a_faulty_algorithm_of_ones_own_is_named_in_a_line(tmp_path, change, mes
         (["liars_dice_openspiel_1", "nfsp:layers=3"], "nfsp has no setting"),
         (["liars_dice_openspiel_1", "equilibrium:entrpy=1", "--minutes", "0.01"], "entrpy"),
         (["liars_dice_openspiel_1", "nfsp", "-o", "num_dice=2"], "left out with the task"),
-        (["liars_dice_openspiel", "nfsp"], "liars_dice_openspiel_1"),
+        (["liars_dice_openspiel", "nfsp"], "did you mean 'liars_dice_openspiel_1'"),
+        (["liars_dice", "nfsp", "-o", "num_dice=99"], "num_dice must be a whole number from 1 to 6, not 99"),
+        (["draughts", "nfsp"], "unknown game"),
         (["liars_dice_openspiel_1", "nfsp", "--minutes", "0"], "minutes"),
         (["liars_dice_openspiel_1", "nfsp", "--jobs", "0"], "jobs"),
     ],
