@@ -535,7 +535,7 @@ def algorithms_tables(folder: Path) -> str:
         minutes += sum(run["points"][-1]["minutes"] for each in runs.values() for run in each)
         headings = (*grid.headings, "seeds", "processor")
         parts.append(f"### {title}\n\n{table(headings, rows, headings[1:-1])}")
-    parts.append(f"All runs together have learned for {minutes / 60:.1f} hours of a core.")
+    parts.append(f"All runs together took {minutes / 60:.1f} hours of one core.")
     return "\n\n".join(parts) + "\n"
 
 

@@ -352,10 +352,11 @@ def _show_verdict(result: TrainingResult) -> None:
     whose = "this policy" if measures and measures[0].agent == "ppo" else "its likeliest actions"
     if against and wins:
         others = " or ".join(name for name, each in presets_of(trained.variant.game.name).items() if each.self_play)
-        ui.console.print(
-            f"A best response wins {wins[0]:.1%} of the games against {whose}: it has learned to beat these opponents, "
-            f"not to be hard to beat. For that, train with --preset {others}."
-        )
+        learned = "it has learned to beat these opponents, not to be hard to beat. For that, train"
+        if not all(edge.share > edge.ci95 for edge in against):
+            learned = "it does not beat all of these opponents yet, with more --steps it may. To be hard to beat, train"
+        won = plus_minus(wins[0], None, 1, percent=True)
+        ui.console.print(f"A best response wins {won} % of the games against {whose}: {learned} with --preset {others}.")
     elif measures:
         distances_grid(measures).show()
 

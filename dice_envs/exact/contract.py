@@ -117,7 +117,8 @@ class Measures:
         agent: its spec or name.
         seed: fixes all that was drawn.
         score: 0 for uniformly random play, 1 for optimal play, by the first measurement; negative for worse than random
-            play. None where random play is itself optimal.
+            play. None where random play is itself optimal, where only a bound of the gap is known, for a profile, and where
+            agents at the other seats were named.
         measures: the headline first.
         score_error: half-width of the score's 95 % interval, 0 if it is exact. None without a score, and after a single
             measurement of a sample, which leaves the error of the random player's gap unknown.

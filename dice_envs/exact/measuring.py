@@ -161,17 +161,25 @@ def _measure_parts(variant: Variant, player: Mixed, effort: Effort, apply: Any) 
     """
     if variant.facts.num_seats > 2 or variant.facts.cooperative:
         raise ValueError(f"a mixture cannot be measured in {variant}, where each seat draws an agent of its own")
-    found = [_measure(variant, each.agent, effort, apply).measures for each in player.parts]
+    found = [_measure(variant, each.agent, effort, apply) for each in player.parts]
 
     def mean(own: Sequence[Measurement]) -> Measurement:
         first = own[0]
         value, optimum, gap, error = player.weights @ [(each.value, each.optimum, each.gap, each.error) for each in own]
-        bounds = first.name in (EXPLOITABILITY, NASH_CONV, BEST_RESPONSE_WINS)
-        name, note = (f"{first.name}, at most", _BOUND) if bounds else (first.name, first.note)
+        bounds, headline = first.name in (EXPLOITABILITY, NASH_CONV, BEST_RESPONSE_WINS), first is found[0].measures[0]
+        name, note = (f"{first.name}, at most", _BOUND if headline else "") if bounds else (first.name, first.note)
         return Measurement(name, float(value), float(optimum), float(gap), float(error), first.unit, note)
 
-    measures = tuple(mean(own) for own in zip(*found, strict=True))
-    return Measures(variant.game.name, variant.changed_options(), player.name, effort.seed, None, measures)
+    measures = tuple(mean(own) for own in zip(*(each.measures for each in found), strict=True))
+    score, score_error = (None, None) if measures[0].name.endswith("at most") else _mean_score(found, player.weights)
+    return Measures(variant.game.name, variant.changed_options(), player.name, effort.seed, score, measures, score_error)
+
+
+def _mean_score(found: Sequence[Measures], weights: np.ndarray) -> tuple[float | None, float | None]:
+    """Return the score and its error of a mixture whose gap is the mean of its agents'. None as in `Measures`."""
+    scores, errors = [each.score for each in found], [each.score_error for each in found]
+    score, error = (None if None in each else float(weights @ each) for each in (scores, errors))
+    return score, error
 
 
 def _measure_profile(variant: Variant, agents: Sequence[Any], against: Sequence[Any], effort: Effort) -> Measures:

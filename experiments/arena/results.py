@@ -278,8 +278,8 @@ class Result:
                 needed = max(needed, self.games * (half / USEFUL) ** 2)
         if needed:
             self.notes.append(
-                f"too few games for a share of the edge: within ± {USEFUL:.0%} it takes about {float(f'{needed:.1e}'):,.0f}. "
-                "Where the game allows it, --without-luck takes fewer, and `measure` none"
+                f"too few games for a share of the edge: within ± {100 * USEFUL:.0f} % it takes about "
+                f"{float(f'{needed:.1e}'):,.0f}. Where the game allows it, --without-luck takes fewer, and `measure` none"
             )
 
     def _matrix(self, values: Sequence[float | None]) -> Matrix:

@@ -66,4 +66,5 @@ def main(
                 measured = measure(
                     variant, agent, seed=seed, sample=sample, done=bar.advance, apply=apply, against=against or ()
                 )
-    ui.finish(lambda: show_all([measures_grid(measured, trained=response is not None)]), lambda: ui.write_json(json, measured))
+    grid = measures_grid(measured, trained=response is not None, at_table=bool(against))
+    ui.finish(lambda: show_all([grid]), lambda: ui.write_json(json, measured))

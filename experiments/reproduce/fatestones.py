@@ -270,7 +270,8 @@ def _captures(hands: np.ndarray, work: float, seed: int, workers: Workers) -> li
     for (spec, some), (share, error) in zip(parts, found, strict=True):
         whose = "the source's search; " if spec.startswith("project:") else ""
         note = f"{whose}{len(some):,} draws"
-        rows.append(Finding("search", f"{spec}: share of the edge", None, share, error, note=note))
+        words = spec.replace(",", ", ")  # which a narrow terminal can break there
+        rows.append(Finding("search", f"{words}: share of the edge", None, share, error, note=note))
     return rows
 
 

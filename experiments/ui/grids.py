@@ -38,7 +38,7 @@ class Grid:
     def show(self) -> None:
         """Print the table on the terminal, without empty columns.
 
-        Where it would break a word, columns of words stand below it, the last first.
+        Where it would break a word, columns of words stand below it, the last first; then figures, all but two, if that helps.
         """
         headings = self.headings or [""] * len(self.rows[0])
         columns = [each for each in range(len(headings)) if not self.rows or any(str(row[each]) for row in self.rows)]
@@ -47,6 +47,12 @@ class Grid:
             columns.remove(words[-1])
             names.remove(words[-1])
             below.insert(0, words[-1])
+        figures = [each for each in columns[1:] if each not in self.words]
+        for first in range(len(figures) - 1, 1, -1) if widths is None else ():
+            fewer = [each for each in columns if each not in figures[first:]]
+            if widths := self._widths(fewer):
+                columns, below = fewer, [*figures[first:], *below]
+                break
         table = Table(title=self.title or None, title_justify="left", show_header=bool(self.headings))
         for index, number in enumerate(columns):
             justify: Literal["left", "right"] = "left" if number in self.words else "right"
@@ -58,7 +64,7 @@ class Grid:
         for row in self.rows if below else ():
             parts = [f"{headings[each]} {row[each]}".strip() for each in below if str(row[each])]
             if parts:
-                console.print(f"{', '.join(str(row[each]) for each in names)}: {'; '.join(parts)}")
+                console.print(f"{', '.join(str(row[each]) for each in names if str(row[each]))}: {'; '.join(parts)}")
 
     def _widths(self, columns: Sequence[int]) -> list[int] | None:
         """Return widths of columns with which the table fits the terminal and breaks no word; None if there are none."""
@@ -127,22 +133,30 @@ def joined(names: Sequence[str]) -> str:
 # --- measures ----------------------------------------------------------------------------------------------------------
 
 
-def measures_grid(measured: Measures, trained: bool = False) -> Grid:
-    """Return the measurements as a table, the headline first, with the score below it.
+def measures_grid(measured: Measures, trained: bool = False, at_table: bool = False) -> Grid:
+    """Return the measurements as a table, the headline first, with the score in the title.
 
-    Measurements of a trained response are compared with the even share instead of the optimum, and have no score.
+    Measurements of a trained response are compared with the even share instead of the optimum, and have no score. `at_table`
+    says that the agents at the other seats were named.
     """
     rows: list[tuple[str, ...]] = []
     for each in measured.measures:
         value, optimum, gap = (plus_minus(figure, None, 5) for figure in (each.value, each.optimum, each.gap))
         rows.append((each.name, value, f"{each.error:.5f}" if each.error else "exact", optimum, gap, each.unit, each.note))
-    notes = []
+    scored, notes = "", []
     if measured.score is not None:
         score = plus_minus(measured.score, measured.score_error or None, 6)
-        notes = [f"score {score} (0: uniformly random play, 1: optimal)"]
+        scored = f": score {score} (0: uniformly random play, 1: optimal)"
     elif not trained:
-        notes = ["score: none, since uniformly random play is optimal here"]
+        notes = [f"score: none, since {_no_score(measured, at_table)}"]
     options = f" ({options_text(measured.options)})" if measured.options else ""
     compared = ("response", "± 95 %", "even share", "above it") if trained else ("agent", "± 95 %", "optimal", "gap")
-    title = f"{measured.agent} in {measured.game}{options}, seed {measured.seed}"
+    title = f"{measured.agent} in {measured.game}{options}, seed {measured.seed}{scored}"
     return Grid(title, ("quantity", *compared, "unit", "note"), rows, (0, 5, 6), notes)
+
+
+def _no_score(measured: Measures, at_table: bool) -> str:
+    if at_table:
+        return "random play is not measured at a table of these agents"
+    bound = measured.measures[0].name.endswith("at most")
+    return "only a bound of the gap is known" if bound else "uniformly random play is optimal here"

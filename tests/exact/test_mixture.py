@@ -182,7 +182,9 @@ def test_one_agent_plays_a_whole_game_and_each_game_draws_anew():
 def test_whole_games_give_a_bound_and_say_why():
     variant = configure("liars_dice", num_dice=2)
     agents, weights = ["numbers", "random"], [0.25, 0.75]
-    found, *others = measure(variant, Mixture(agents, weights)).measures
+    measured = measure(variant, Mixture(agents, weights))
+    found, *others = measured.measures
+    assert measured.score is None
     assert [each.name for each in others] == ["best response wins, at most", "NashConv, at most"]
     parts = [measure(variant, agent).measures[0].value for agent in agents]
     assert found.name == "exploitability, at most"
@@ -206,11 +208,13 @@ def test_what_is_won_from_a_given_opponent_is_the_mean():
 
 
 def test_with_one_player_it_is_the_mean():
-    found = measure("thirties", Mixture(["random", "thirties:heuristic"], [3, 1])).measures
-    parts = [measure("thirties", agent).measures for agent in ("random", "thirties:heuristic")]
-    assert [each.name for each in found] == [each.name for each in parts[0]]
-    for each, random, other in zip(found, *parts, strict=True):
+    found = measure("thirties", Mixture(["random", "thirties:heuristic"], [3, 1]))
+    parts = [measure("thirties", agent) for agent in ("random", "thirties:heuristic")]
+    assert [each.name for each in found.measures] == [each.name for each in parts[0].measures]
+    for each, random, other in zip(found.measures, *(part.measures for part in parts), strict=True):
         assert each.value == pytest.approx(0.75 * random.value + 0.25 * other.value, abs=1e-12)
+    assert found.score == pytest.approx(1 - found.measures[0].gap / parts[0].measures[0].gap, abs=1e-12)
+    assert found.score_error == 0
 
 
 def test_specs_name_mixtures():

@@ -171,7 +171,9 @@ def test_too_few_games_for_a_share_are_said_in_words_with_how_many_it_takes(tmp_
     (first, second) = data["edges"]
     assert first["ci95"] > 0.5
     assert first["best_response_wins"] == pytest.approx(0.518, abs=0.001), "what could be won stands there all the same"
-    words = r"too few games for a share of the edge: within ± 20% it takes about ([0-9,]+)\. Where .*--without-luck takes fewer"
+    words = (
+        r"too few games for a share of the edge: within ± 20 % it takes about ([0-9,]+)\. Where .*--without-luck takes fewer"
+    )
     (games,) = (int(each.replace(",", "")) for each in re.findall(words, result))
     assert games == pytest.approx(1000 * (max(first["ci95"], second["ci95"]) / 0.2) ** 2, rel=0.1)
     assert re.search(r"│ strongest v random +│ +[0-9.]+ │ +[0-9.]+ ± 0.0\d │ +too few games │", result)

@@ -98,9 +98,10 @@ def test_train_saves_and_measures(tmp_path):
         assert (ours == "ppo") == bool(re.search(shown, output)), "the verdict is the policy's"
     assert f"Games won, % of {data['table']['games']} against each" in output
     (wins,) = (each["value"] for each in data["measures"][0]["measures"] if each["name"] == "best response wins")
-    assert f"A best response wins {wins:.1%} of the games against this policy: it has learned to beat" in " ".join(
-        output.split()
-    )
+    said = f"A best response wins {100 * wins:.1f} % of the games against this policy: "
+    beats = all(edge["share"] > edge["ci95"] for (ours, _), edge in edges.items() if ours == "ppo")
+    learned = "it has learned to beat these opponents" if beats else "it does not beat all of these opponents yet"
+    assert said + learned in " ".join(output.split())
     assert f"play against it: dice-envs play liars_dice ppo:{folder}\n" in output
     assert data["steps"] >= 4096
     assert data["curve"]
@@ -170,7 +171,7 @@ def test_a_short_training_is_measured_quickly_and_says_what_was_left_out(tmp_pat
     assert ", 10 of 70 games of each pair or table. This command adds it: " in line
     assert [each["agent"] for each in data["measures"]] == ["ppo greedy"]
     assert data["table"]["games"] == 60
-    assert re.search(r"A best response wins \d+.\d% of the games against its likeliest actions", " ".join(output.split()))
+    assert re.search(r"A best response wins \d+\.\d % of the games against its likeliest actions", " ".join(output.split()))
     again = line.partition("adds it: dice-envs ")[2]
     assert again.endswith(f" --steps 1024 --seed 3 --out {folder} --resume --measure full")
     done(*again.split())

@@ -55,6 +55,16 @@ def test_no_word_is_broken_where_columns_of_words_can_stand_below(rows, width):
     assert not collections.Counter(word for row in rows for cell in row for word in cell) - shown
 
 
+def test_figures_stand_below_where_no_word_need_break_then(capsys, monkeypatch):
+    rows = [("1", "thirties:heuristic", "0.5", "1.0", "0.06 / 0.2", "")]
+    grid = Grid("", ("", "agent", "value (probability)", "score", "ms/move", "steps"), rows, words=(1, 5))
+    monkeypatch.setattr(console, "width", 55)
+    grid.show()
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[-3] == "│ 1 │ thirties:heuristic │                0.5 │   1.0 │"
+    assert shown[-1] == "thirties:heuristic: ms/move 0.06 / 0.2"
+
+
 def test_in_markdown():
     assert GRID.markdown() == [
         "| name | figure | agrees |",
