@@ -135,10 +135,11 @@ def learn(variant: Variant, budget: Budget, spec: str, seed: int) -> dict[str, A
 
     Returns:
         `algorithm`, `seed`, `unit`; `points`, each with its `steps`, `minutes` of processor time, and the `value` and `error`
-        of the first measurement, `name`; `ended`, why it stopped: "steps" or "minutes"; and the `processor`, by its name.
+        of the first measurement, `name`, with the last `note`; `ended`, why it stopped: "steps" or "minutes"; and the
+        `processor`, by its name.
     """
     points: list[dict[str, float]] = []
-    taken, seconds, measuring, due, step, name = 0, 0.0, 0.0, FIRST_MINUTE, 1, ""
+    taken, seconds, measuring, due, step, name, note = 0, 0.0, 0.0, FIRST_MINUTE, 1, "", ""
     check_extra("learners", "benchmark learners", "torch")
     with torch_threads(1), _streams(derived_seeds(seed, "algorithm")[0]):
         parse(spec)  # imports are not counted
@@ -166,11 +167,11 @@ def learn(variant: Variant, budget: Budget, spec: str, seed: int) -> dict[str, A
                     policy = learner.policy()
                     found = measure(variant, policy, seed=seed).measures[0]
                 measuring += core_seconds() - began
-                name, due = found.name, 2 * seconds / 60
+                name, note, due = found.name, found.note, 2 * seconds / 60
                 points.append({"steps": taken, "minutes": seconds / 60, "value": found.value, "error": found.error})
     ended = "steps" if taken >= budget.steps else "minutes"
     unit = getattr(learner, "unit", DECISIONS)
-    of = {"algorithm": spec, "seed": seed, "unit": unit, "name": name, "processor": processor()}
+    of = {"algorithm": spec, "seed": seed, "unit": unit, "name": name, "note": note, "processor": processor()}
     return {**of, "points": points, "ended": ended}
 
 

@@ -123,8 +123,8 @@ def variant_of(task: str, options: Mapping[str, Any]) -> Variant:
 
 
 def grid_of(title: str, found: Mapping[str, Sequence[dict[str, Any]]]) -> Grid:
-    """Return a table of algorithms, the best first: what their runs end with."""
-    rows = []
+    """Return a table of algorithms, the best first: what their runs end with, and below it how that was measured."""
+    rows, notes = [], dict[str, list[str]]()
     for spec in sorted(found, key=lambda spec: summary(found[spec])[0]):
         runs = found[spec]
         median, least, greatest = summary(runs)
@@ -132,8 +132,10 @@ def grid_of(title: str, found: Mapping[str, Sequence[dict[str, Any]]]) -> Grid:
         steps, minutes = max(point["steps"] for point in last), max(point["minutes"] for point in last)
         between = f"{least:.4f} to {greatest:.4f}" if len(runs) > 1 else ""
         rows.append((spec, f"{median:.4f}", between, f"{steps:,} {runs[0]['unit']}", f"{minutes:.1f}"))
+        notes.setdefault(runs[-1].get("note", ""), []).append(spec)
     name = next(iter(found.values()))[0]["name"]
-    return Grid(title, ("algorithm", name, "over seeds", "steps", "core minutes"), rows, words=(0, 2, 3))
+    said = [f"{', '.join(specs)}: {note}" for note, specs in notes.items() if note]
+    return Grid(title, ("algorithm", name, "over seeds", "steps", "core minutes"), rows, (0, 2, 3), said)
 
 
 def _verdict(found: Mapping[str, Sequence[dict[str, Any]]]) -> str:

@@ -115,6 +115,7 @@ def test_the_command_writes_what_it_shows_and_resumes(tmp_path):
     assert found["runs"][0]["points"][-1]["value"] == pytest.approx(measure(SMALL, "random").measures[0].value)
     assert re.match(r"(seconds of training: .*\n)*cfr_plus ends with the least exploitability 0\.", shown)
     assert f"{found['runs'][1]['points'][-1]['value']:.4f}" in shown
+    assert re.search(r"cfr_plus, \S+:Lazy:legal=2: [\d,]+ information sets", " ".join(shown.split()))
     assert (page / "learners.png").exists()
     assert (page / "index.html").exists()
 
