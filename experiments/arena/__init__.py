@@ -155,6 +155,7 @@ def _hand_over(
         with ui.progress("measuring what a best response wins"):
             result.compare(best_responses(variant, result.agents, players, values, seed))
     ui.finish(
+        lambda: ui.console.print(said) if (said := results.verdict(result)) else None,
         lambda: show_all(results.tournament_grids(result)),
         lambda: ui.write_json(json, result.as_dict()),
         lambda: results.save_plot(report, f"arena_{variant.game.name}", result) if report is not None else None,

@@ -335,6 +335,18 @@ def tournament_grids(result: Result) -> list[Grid]:
     ]
 
 
+def verdict(result: Result) -> str:
+    """Return which of two agents at a table of two is better, in a sentence; of others an empty text."""
+    if len(result.agents) != 2 or result.seats != 2 or result.cooperative or (each := result.meeting(0, 1)) is None:
+        return ""
+    first, second = map(short, result.agents)
+    if abs(each.win_rate - 0.5) <= max(each.ci95, 1e-6):
+        even = "even" if result.exact else "too close to call"
+        return f"{first} and {second} are {even}: {first} wins {_share(each.win_rate, each.ci95, result.exact)} %"
+    best, other, rate = (first, second, each.win_rate) if each.win_rate > 0.5 else (second, first, 1 - each.win_rate)
+    return f"{best} beats {other}: it wins {_share(rate, each.ci95, result.exact)} %"
+
+
 def edge_grid(edges: Sequence[Edge], title: str, digits: int = 1) -> Grid:
     """Return what agents won, what a best response wins, and the share of its edge over half that they took."""
     rows = []

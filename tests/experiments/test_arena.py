@@ -160,10 +160,18 @@ def test_what_could_be_won_stands_beside_what_was(how, tmp_path):
         assert edge["ci95"] == pytest.approx(data["ci95"][row][column] / (best.value - 0.5))
     assert "What is won and what could be, % of games" in result
     assert "mean return" not in result
+    said = "numbers beats random: it wins " if exact else "random and numbers are too close to call: random wins "
+    assert re.search(rf"^{said}[0-9. ±]+ %$", result, re.M)
     if exact:
         assert "exactly" in result
         assert re.search(r"│ random v numbers +│ +[0-9.]+ │ +[0-9.]+ │ +none │", result), "it loses"
     assert f"│ {100 * data['edges'][1]['wins']:.2f} │" in re.sub(" +", " ", result)
+
+
+def test_who_is_not_better_is_not_said_to_be():
+    assert "nash and nash are even: nash wins 50.0000 %\n" in done("arena", "liars-dice", "nash", "nash", *SMALL, "--exact")
+    close = done("arena", "liars-dice", "random", "random", *SMALL, "--games", 100, "--seed", 1)
+    assert "random and random are too close to call: random wins 4" in close
 
 
 def test_too_few_games_for_a_share_are_said_in_words_with_how_many_it_takes(tmp_path):
