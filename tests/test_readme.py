@@ -61,6 +61,8 @@ def test_what_was_won_is_as_printed(title, agent, digits, capsys):
             wins, _, best, best_ci95, share, ci95 = (float(cell or 0) / 100 for cell in cells)
             edges.append(Edge(agent, name, wins, best, best_ci95, share, ci95))
     assert edges
+    if agent != "ppo":
+        assert f"`{agent} beats {name}: it wins {100 * wins:.2f} ± " in TEXT
     shows(edge_grid(edges, title, digits), title, capsys)
 
 
