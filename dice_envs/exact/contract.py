@@ -88,7 +88,8 @@ class Measurement:
         unit: of `value`, `optimum`, `gap` and `error`.
         note: what a reader should know, such as the sample taken.
         span: sensitivity: if each answer of the agent is replaced with probability p, `value` changes by at most p · span. It
-            is the answers in a game times the range of `value`. Needed for agents that only act. Not part of the JSON.
+            is the answers in a game times the range of `value`. Needed for agents that only act. Not part of `Measures.json`.
+        is_bound: whether `value` and `gap` are what they are at most. Not part of `Measures.json`, where the name says it.
     """
 
     name: str
@@ -99,6 +100,7 @@ class Measurement:
     unit: str = ""
     note: str = ""
     span: float | None = dataclasses.field(default=None, repr=False, compare=False)
+    is_bound: bool = dataclasses.field(default=False, repr=False, compare=False)
 
     def __str__(self) -> str:
         """Return the measurement in one line: `exploitability 0.5112 return, exact; optimal play 0`."""
@@ -142,7 +144,7 @@ class Measures:
         """Return the same as JSON."""
         found = dataclasses.asdict(self)
         for each in found["measures"]:
-            del each["span"]
+            del each["span"], each["is_bound"]
         return json.dumps(found)
 
 

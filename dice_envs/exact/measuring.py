@@ -168,10 +168,10 @@ def _measure_parts(variant: Variant, player: Mixed, effort: Effort, apply: Any) 
         value, optimum, gap, error = player.weights @ [(each.value, each.optimum, each.gap, each.error) for each in own]
         bounds, headline = first.name in (EXPLOITABILITY, NASH_CONV, BEST_RESPONSE_WINS), first is found[0].measures[0]
         name, note = (f"{first.name}, at most", _BOUND if headline else "") if bounds else (first.name, first.note)
-        return Measurement(name, float(value), float(optimum), float(gap), float(error), first.unit, note)
+        return Measurement(name, float(value), float(optimum), float(gap), float(error), first.unit, note, is_bound=bounds)
 
     measures = tuple(mean(own) for own in zip(*(each.measures for each in found), strict=True))
-    score, score_error = (None, None) if measures[0].name.endswith("at most") else _mean_score(found, player.weights)
+    score, score_error = (None, None) if measures[0].is_bound else _mean_score(found, player.weights)
     return Measures(variant.game.name, variant.changed_options(), player.name, effort.seed, score, measures, score_error)
 
 

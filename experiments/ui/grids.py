@@ -158,5 +158,5 @@ def measures_grid(measured: Measures, trained: bool = False, at_table: bool = Fa
 def _no_score(measured: Measures, at_table: bool) -> str:
     if at_table:
         return "random play is not measured at a table of these agents"
-    bound = measured.measures[0].name.endswith("at most")
-    return "only a bound of the gap is known" if bound else "uniformly random play is optimal here"
+    bounds = measured.measures[0].is_bound
+    return "only a bound of the gap is known" if bounds else "uniformly random play is optimal here"
