@@ -168,7 +168,7 @@ def test_where_the_opponent_leaves_optimal_play_no_shares_are_shown(monkeypatch)
 
 
 def test_it_answers_alike_where_it_observes_the_same(monkeypatch):
-    """Whatever the others hold and its random stream says: what it tries is drawn by its observation."""
+    """Its observation seeds what it tries, not what the others hold, nor its random stream."""
 
     def guess(variant, state, seed):
         return hint.ActionValues(np.random.default_rng(seed).random(variant.facts.num_actions), "reward", "a guess")
